@@ -1,0 +1,304 @@
+#include "tc_backend.h"
+#include "tc_dasp.h"
+#include "tc_device.cuh"
+#include "tc_mma.cuh"
+
+/*
+  tc_spmv_dasp_kernel - z = A x or z = y + A x, all row classes of a tc_dasp in one launch
+
+  Work:   thread blocks are dealt out to the sections, heavy ones first: long, medium, pair13, four, pair22, one, empty. A warp owns a segment of a long row,
+          8 (mma) or 32 (fma) medium rows, 32 tile rows of a short section, or 32 single-entry or empty rows
+  Lanes:  mma: a tile is the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is C[g][g]; fma: a lane owns a tile row
+  Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
+  Writes: z once for each row; partial and arrived for long rows. The last segment to arrive adds the partial sums up, always in the order of the segments: the
+          atomic counter decides who adds, not in which order. arrived is zero again afterwards. Two products with one matrix must not overlap.
+  Launch: tc_dasp_threads threads per block, no shared memory.  Needs: sm_60, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
+*/
+enum tc_dasp_section { LONG, MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
+
+constexpr int tc_dasp_threads    = 128;
+constexpr int tc_dasp_warps      = tc_dasp_threads / tc_warp_size;
+constexpr int tc_dasp_mma_batch  = 4; // tiles of a medium block whose loads are in flight together
+constexpr int tc_dasp_fma_batch  = 2;
+constexpr int tc_dasp_tail_batch = 2;
+
+struct tc_dasp_grid {
+  int32_t end[NUM_SECTIONS]; // thread blocks up to and including each section
+};
+
+/* One packed entry on its way into a sum */
+struct tc_entry {
+  double  val, x;
+  int32_t col;
+
+  __device__ __forceinline__ void load(const tc_dasp &D, int64_t slot, bool used)
+  {
+    val = used ? tc_load_stream(D.val + slot) : 0.0;
+    col = used ? tc_load_stream(D.col + slot) : TC_DASP_PAD;
+  }
+  __device__ __forceinline__ void gather(const double *x_vector) { x = tc_gather(x_vector, col); }
+};
+
+/* Where lane `lane` finds its element of a tile that serves as an A fragment */
+__device__ __forceinline__ int tc_fragment_slot(tc_mma_lane at)
+{
+  return TC_DASP_TILE_ROWS * at.k + at.row;
+}
+
+/* The chain sums of a segment, chain l in lane l */
+template <bool mma>
+__device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int32_t segment, const double *x, int lane)
+{
+  const int64_t begin = D.segment_ptr[segment], end = D.segment_ptr[segment + 1];
+  double        chain = 0.0;
+
+  if constexpr (mma) {
+    tc_mma_accumulator acc[4] = {};
+    const int          offset = tc_fragment_slot(tc_mma_lane(lane));
+
+#pragma unroll 2
+    for (int64_t s = begin; s < end; s += 4 * TC_DASP_TILE_SLOTS) {
+      tc_entry entry[4];
+
+#pragma unroll
+      for (int j = 0; j < 4; ++j) entry[j].load(D, s + TC_DASP_TILE_SLOTS * j + offset, s + TC_DASP_TILE_SLOTS * j < end);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) entry[j].gather(x);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) tc_mma_m8n8k4(acc[j], entry[j].val, entry[j].x);
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const double diagonal = tc_mma_diagonal(acc[j], lane);
+
+      if (lane / TC_DASP_TILE_ROWS == j) chain = diagonal;
+    }
+  } else {
+#pragma unroll 2
+    for (int64_t s = begin + TC_DASP_TILE_SLOTS * (lane / TC_DASP_TILE_ROWS); s < end; s += 4 * TC_DASP_TILE_SLOTS) {
+      tc_entry entry[4];
+
+#pragma unroll
+      for (int k = 0; k < 4; ++k) entry[k].load(D, s + TC_DASP_TILE_ROWS * k + lane % TC_DASP_TILE_ROWS, true);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) entry[k].gather(x);
+#pragma unroll
+      for (int k = 0; k < 4; ++k) chain = fma(entry[k].val, entry[k].x, chain);
+    }
+  }
+  return chain;
+}
+
+template <bool mma>
+__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t segment, int lane, const double *x, const double *y, double *z)
+{
+  if (segment >= D.num_segments) return;
+  const int32_t r = D.segment_row[segment], first = D.long_ptr[r], num = D.long_ptr[r + 1] - first;
+  double        sum  = tc_warp_sum(tc_segment_chain<mma>(D, segment, x, lane));
+  int           last = 0;
+
+  if (num > 1) {
+    if (lane == 0) {
+      __stcg(D.partial + segment, sum);
+      __threadfence();
+      last = atomicAdd(D.arrived + r, 1) == num - 1;
+    }
+    if (!__shfl_sync(tc_full_warp, last, 0)) return;
+    __threadfence();
+    sum = 0.0;
+#pragma unroll 4
+    for (int32_t i = lane; i < num; i += tc_warp_size) sum = __dadd_rn(sum, __ldcg(D.partial + first + i));
+    sum = tc_warp_sum(sum);
+  }
+  if (lane == 0) {
+    if (num > 1) D.arrived[r] = 0;
+    tc_finish_row(sum, D.row_id[r], y, z);
+  }
+}
+
+/* 8 medium rows per warp */
+__device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const double *y, double *z)
+{
+  if (block >= D.num_blocks) return;
+  const tc_mma_lane at(lane);
+  const int64_t     begin = D.block_ptr[block], end = D.block_ptr[block + 1], tail = D.tail_ptr[block], tail_slots = D.tail_ptr[block + 1] - tail;
+  const int32_t     slot   = TC_DASP_TILE_ROWS * block + at.row;
+  const bool        writes = tc_mma_holds_diagonal(at) && slot < D.num_medium;
+  const int32_t     row    = writes ? D.row_id[D.row_medium + slot] : 0;
+  const int         offset = tc_fragment_slot(at);
+  tc_mma_accumulator acc   = {};
+
+  for (int64_t s = begin; s < end; s += tc_dasp_mma_batch * TC_DASP_TILE_SLOTS) {
+    tc_entry entry[tc_dasp_mma_batch];
+
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].gather(x);
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) {
+      if (s + TC_DASP_TILE_SLOTS * i < end) tc_mma_m8n8k4(acc, entry[i].val, entry[i].x);
+    }
+  }
+  if (tail_slots > 0) {
+    const int tail_end = D.tail_end[slot], tail_begin = at.row > 0 ? D.tail_end[slot - 1] : 0;
+    const int longest = __shfl_sync(tc_full_warp, tail_end - tail_begin, 0); // rows of a block are sorted by length
+
+    for (int e = 0; e < longest; e += 4 * tc_dasp_tail_batch) {
+      tc_entry entry[tc_dasp_tail_batch];
+
+#pragma unroll
+      for (int i = 0; i < tc_dasp_tail_batch; ++i) {
+        const int t = tail_begin + e + 4 * i + at.k;
+
+        entry[i].load(D, tail + t, t < tail_end);
+      }
+#pragma unroll
+      for (int i = 0; i < tc_dasp_tail_batch; ++i) entry[i].gather(x);
+#pragma unroll
+      for (int i = 0; i < tc_dasp_tail_batch; ++i) tc_mma_m8n8k4(acc, entry[i].val, entry[i].x);
+    }
+  }
+  if (writes) tc_finish_row(tc_mma_own_diagonal(acc, at), row, y, z);
+}
+
+/* A medium row per lane */
+__device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t slot, const double *x, const double *y, double *z)
+{
+  if (slot >= D.num_medium) return;
+  const int32_t block = slot / TC_DASP_TILE_ROWS, g = slot % TC_DASP_TILE_ROWS, row = D.row_id[D.row_medium + slot];
+  const int64_t end = D.block_ptr[block + 1], tail = D.tail_ptr[block], tail_slots = D.tail_ptr[block + 1] - tail;
+  double        sum = 0.0;
+
+  for (int64_t s = D.block_ptr[block]; s < end; s += tc_dasp_fma_batch * TC_DASP_TILE_SLOTS) {
+    tc_entry entry[4 * tc_dasp_fma_batch];
+
+#pragma unroll
+    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].load(D, s + TC_DASP_TILE_ROWS * e + g, s + TC_DASP_TILE_SLOTS * (e / 4) < end);
+#pragma unroll
+    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].gather(x);
+#pragma unroll
+    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) sum = fma(entry[e].val, entry[e].x, sum);
+  }
+  if (tail_slots > 0) {
+    const int tail_end = D.tail_end[slot];
+
+    for (int t = g > 0 ? D.tail_end[slot - 1] : 0; t < tail_end; t += 4) {
+      tc_entry entry[4];
+
+#pragma unroll
+      for (int e = 0; e < 4; ++e) entry[e].load(D, tail + t + e, t + e < tail_end);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) entry[e].gather(x);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sum = fma(entry[e].val, entry[e].x, sum);
+    }
+  }
+  tc_finish_row(sum, row, y, z);
+}
+
+/*
+  32 tile rows of a short section per warp, one result pair per lane: the first `split` entries of a tile row belong to first_id, the others to second_id.
+*/
+template <bool mma, int split>
+__device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t section, int32_t num, const int32_t *first_id, const int32_t *second_id, int32_t tile_row, int lane, const double *x, const double *y, double *z)
+{
+  double first = 0.0, second = 0.0;
+
+  if constexpr (mma) {
+    const int32_t     warp_row = tile_row - lane;
+    const tc_mma_lane at(lane);
+    tc_entry          entry[4];
+
+    if (warp_row >= num) return;
+#pragma unroll
+    for (int j = 0; j < 4; ++j) entry[j].load(D, section + 4 * (int64_t)warp_row + TC_DASP_TILE_SLOTS * j + tc_fragment_slot(at), warp_row + TC_DASP_TILE_ROWS * j < num);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) entry[j].gather(x);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      tc_mma_accumulator acc = {};
+      double             diagonal;
+      const bool         lower = at.k < split;
+
+      tc_mma_m8n8k4(acc, lower ? entry[j].val : 0.0, lower ? entry[j].x : 0.0);
+      diagonal = tc_mma_diagonal(acc, lane);
+      if (lane / TC_DASP_TILE_ROWS == j) first = diagonal;
+      if constexpr (split < 4) {
+        acc = {};
+        tc_mma_m8n8k4(acc, lower ? 0.0 : entry[j].val, lower ? 0.0 : entry[j].x);
+        diagonal = tc_mma_diagonal(acc, lane);
+        if (lane / TC_DASP_TILE_ROWS == j) second = diagonal;
+      }
+    }
+    if (tile_row >= num) return;
+  } else {
+    tc_entry entry[4];
+
+    if (tile_row >= num) return;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) entry[k].load(D, section + tile_row / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS + TC_DASP_TILE_ROWS * k + tile_row % TC_DASP_TILE_ROWS, true);
+#pragma unroll
+    for (int k = 0; k < 4; ++k) entry[k].gather(x);
+#pragma unroll
+    for (int k = 0; k < split; ++k) first = fma(entry[k].val, entry[k].x, first);
+#pragma unroll
+    for (int k = split; k < 4; ++k) second = fma(entry[k].val, entry[k].x, second);
+  }
+  tc_finish_row(first, first_id[tile_row], y, z);
+  if constexpr (split < 4) tc_finish_row(second, second_id[tile_row], y, z);
+}
+
+template <bool mma>
+static __global__ void __launch_bounds__(tc_dasp_threads) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
+{
+  const int32_t *id   = D.row_id;
+  const int      lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
+
+  if (cta < grid.end[LONG]) tc_long_section<mma>(D, tc_dasp_warps * cta + warp, lane, x, y, z);
+  else if (cta < grid.end[MEDIUM]) {
+    if constexpr (mma) tc_medium_section_mma(D, tc_dasp_warps * (cta - grid.end[LONG]) + warp, lane, x, y, z);
+    else tc_medium_section_fma(D, tc_dasp_threads * (cta - grid.end[LONG]) + threadIdx.x, x, y, z);
+  } else if (cta < grid.end[PAIR13]) {
+    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, tc_dasp_threads * (cta - grid.end[MEDIUM]) + threadIdx.x, lane, x, y, z);
+  } else if (cta < grid.end[FOUR]) {
+    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, tc_dasp_threads * (cta - grid.end[PAIR13]) + threadIdx.x, lane, x, y, z);
+  } else if (cta < grid.end[PAIR22]) {
+    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, tc_dasp_threads * (cta - grid.end[FOUR]) + threadIdx.x, lane, x, y, z);
+  } else if (cta < grid.end[ONE]) {
+    const int32_t i = tc_dasp_threads * (cta - grid.end[PAIR22]) + threadIdx.x;
+
+    if (i < D.num_one) tc_finish_row(fma(tc_load_stream(D.val + D.slot_one + i), __ldg(x + tc_load_stream(D.col + D.slot_one + i)), 0.0), id[D.row_one + i], y, z);
+  } else {
+    const int32_t i = tc_dasp_threads * (cta - grid.end[ONE]) + threadIdx.x;
+
+    if (i < D.num_empty) z[id[D.row_empty + i]] = y ? y[id[D.row_empty + i]] : 0.0;
+  }
+}
+
+template <bool mma>
+static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const double *y, double *z, tc_stream stream)
+{
+  const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
+  const int32_t  work[NUM_SECTIONS] = {D->num_segments, mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, y == z ? 0 : D->num_empty};
+  tc_dasp_grid   grid;
+  int64_t        ctas = 0;
+
+  for (int s = 0; s < NUM_SECTIONS; ++s) {
+    const int per_cta = s == LONG || (mma && s == MEDIUM) ? tc_dasp_warps : tc_dasp_threads;
+
+    ctas += (work[s] + (int64_t)per_cta - 1) / per_cta;
+    grid.end[s] = (int32_t)ctas;
+  }
+  return tc_launch(name, tc_spmv_dasp_kernel<mma>, ctas, tc_dasp_threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
+}
+
+extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
+{
+  return tc_spmv_dasp<true>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
+}
+
+extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
+{
+  return tc_spmv_dasp<false>("tc_spmv_dasp_fma_f64", view, x, y, z, stream);
+}

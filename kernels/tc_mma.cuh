@@ -1,0 +1,46 @@
+/*
+  Tensor-core fragments: all inline PTX of the project. A fragment says which matrix element a lane's register holds, so kernels speak of rows and columns.
+  FP64 m8n8k4 adds c, then k = 0, 1, 2, 3, each by one fused multiply-add: the bits are those of four fma() (checked on sm_90 by tests/test_kernels.c).
+*/
+#pragma once
+#include "tc_device.cuh"
+
+/* A (8 x 4): lane holds A[row][k]. B (4 x 8): lane holds B[k][row]. C (8 x 8): lane holds C[row][2 * k] and C[row][2 * k + 1]. */
+struct tc_mma_lane {
+  int row, k;
+  __device__ __forceinline__ explicit tc_mma_lane(int lane) : row(lane >> 2), k(lane & 3) { }
+};
+
+struct tc_mma_accumulator {
+  double c[2];
+};
+
+/* C = A B + C; needs sm_80 */
+__device__ __forceinline__ void tc_mma_m8n8k4(tc_mma_accumulator &acc, double a, double b)
+{
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(acc.c[0]), "+d"(acc.c[1]) : "d"(a), "d"(b));
+#else
+  __trap();
+#endif
+}
+
+/* C[row][row] sits in one register of one of the four lanes of a row */
+__device__ __forceinline__ bool tc_mma_holds_diagonal(tc_mma_lane at)
+{
+  return at.k == at.row >> 1;
+}
+
+/* The diagonal element of this lane's row; meaningful where tc_mma_holds_diagonal() */
+__device__ __forceinline__ double tc_mma_own_diagonal(const tc_mma_accumulator &acc, tc_mma_lane at)
+{
+  return at.row & 1 ? acc.c[1] : acc.c[0];
+}
+
+/* Lane l gets C[l % 8][l % 8] */
+__device__ __forceinline__ double tc_mma_diagonal(const tc_mma_accumulator &acc, int lane)
+{
+  const int row = lane & 7;
+
+  return __shfl_sync(tc_full_warp, tc_mma_own_diagonal(acc, tc_mma_lane(lane)), 4 * row + (row >> 1));
+}

@@ -1,0 +1,290 @@
+/*
+  Building the DASP format on the host: kernels/tc_dasp.h says what the arrays hold, docs/formats.md shows them.
+*/
+#include "../../kernels/tc_dasp.h"
+#include "dasp_host.h"
+#include "format.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The thresholds of the format. Paper: Lu and Liu, SC'23, section 3. Changing long_row changes the bits of results, the others only the layout. */
+static const struct {
+  int32_t long_row;     // rows of at least this many entries are long (paper: 256)
+  int32_t regular_fill; // used slots, of 32, that keep a tile of a medium block regular (paper: 75%)
+  int32_t min_pair13;   // fewer pairs of 1 and 3 entries than this are not worth a section (paper: 128)
+} dasp = {256, 24, 128};
+
+typedef struct {
+  int32_t next_long, next_pair1, next_pair3, next_four, next_two, next_one, next_empty;
+  int32_t two_rows_paired; // rows of 2 entries that go to pair22; the odd one out goes to four
+  int32_t medium_next[256];
+} cursor;
+
+static int64_t tile_slots(int64_t tile_rows)
+{
+  return (tile_rows + TC_DASP_TILE_ROWS - 1) / TC_DASP_TILE_ROWS * TC_DASP_TILE_SLOTS;
+}
+
+static int32_t row_length(const tc_csr *A, int32_t row)
+{
+  return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
+}
+
+static tc_status new_array(void *array, int64_t count, size_t item_size)
+{
+  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
+
+  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a DASP array", (long long)count);
+  memcpy(array, &pointer, sizeof pointer);
+  return TC_OK;
+}
+
+/* Row classes: how many rows of each, where their row_id sections begin, and where each class starts writing */
+static void classify(const tc_csr *A, tc_dasp *D, cursor *at)
+{
+  int32_t count[256] = {0}, start = 0;
+
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int32_t length = row_length(A, i);
+
+    if (length >= dasp.long_row) {
+      ++D->num_long;
+      D->num_segments += (length + TC_DASP_SEGMENT - 1) / TC_DASP_SEGMENT;
+    } else ++count[length];
+  }
+  D->num_pair13 = (count[1] < count[3] ? count[1] : count[3]) / TC_DASP_TILE_ROWS * TC_DASP_TILE_ROWS;
+  if (D->num_pair13 < dasp.min_pair13) D->num_pair13 = 0;
+  D->num_pair22 = count[2] / 2;
+  D->num_four   = count[4] + count[3] - D->num_pair13 + count[2] % 2;
+  D->num_one    = count[1] - D->num_pair13;
+  D->num_empty  = count[0];
+  D->row_medium = start = D->num_long;
+  for (int32_t length = dasp.long_row - 1; length > 4; --length) {
+    at->medium_next[length] = start;
+    start += count[length];
+  }
+  D->num_medium = start - D->row_medium;
+  D->num_blocks = (D->num_medium + TC_DASP_TILE_ROWS - 1) / TC_DASP_TILE_ROWS;
+  D->row_pair13 = start;
+  D->row_four   = D->row_pair13 + 2 * D->num_pair13;
+  D->row_pair22 = D->row_four + D->num_four;
+  D->row_one    = D->row_pair22 + 2 * D->num_pair22;
+  D->row_empty  = D->row_one + D->num_one;
+
+  at->next_pair1      = D->row_pair13;
+  at->next_pair3      = D->row_pair13 + D->num_pair13;
+  at->next_four       = D->row_four;
+  at->next_one        = D->row_one;
+  at->next_empty      = D->row_empty;
+  at->two_rows_paired = 2 * D->num_pair22;
+}
+
+/* row_id: every class keeps the matrix order of its rows, so that neighbours stay neighbours */
+static void order_rows(const tc_csr *A, tc_dasp *D, cursor *at)
+{
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int32_t length = row_length(A, i);
+    int32_t       slot;
+
+    if (length >= dasp.long_row) slot = at->next_long++;
+    else if (length > 4) slot = at->medium_next[length]++;
+    else if (length == 1 && at->next_pair1 < D->row_pair13 + D->num_pair13) slot = at->next_pair1++;
+    else if (length == 3 && at->next_pair3 < D->row_pair13 + 2 * D->num_pair13) slot = at->next_pair3++;
+    else if (length == 2 && at->next_two < at->two_rows_paired) {
+      slot = D->row_pair22 + at->next_two / 2 + (at->next_two % 2) * D->num_pair22;
+      ++at->next_two;
+    } else if (length >= 2) slot = at->next_four++;
+    else if (length == 1) slot = at->next_one++;
+    else slot = at->next_empty++;
+    D->row_id[slot] = i;
+  }
+}
+
+/* Regular tiles of medium block `block`; adds the entries that do not fit to *tail */
+static int32_t regular_tiles(const tc_csr *A, const tc_dasp *D, int32_t block, int32_t tail_length[TC_DASP_TILE_ROWS])
+{
+  int32_t length[TC_DASP_TILE_ROWS] = {0}, tiles = 0, used;
+
+  for (int32_t g = 0; g < TC_DASP_TILE_ROWS && TC_DASP_TILE_ROWS * block + g < D->num_medium; ++g) length[g] = row_length(A, D->row_id[D->row_medium + TC_DASP_TILE_ROWS * block + g]);
+  for (;; ++tiles) {
+    used = 0;
+    for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) {
+      const int32_t left = length[g] - 4 * tiles;
+
+      used += left >= 4 ? 4 : left > 0 ? left : 0;
+    }
+    if (used < dasp.regular_fill) break;
+  }
+  for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) tail_length[g] = length[g] > 4 * tiles ? length[g] - 4 * tiles : 0;
+  return tiles;
+}
+
+/* Pointer arrays and the slot where each section begins */
+static void lay_out(const tc_csr *A, tc_dasp *D)
+{
+  int64_t slot = 0, tail = 0;
+  int32_t segment = 0;
+
+  for (int32_t r = 0; r < D->num_long; ++r) {
+    const int32_t length = row_length(A, D->row_id[r]);
+
+    D->long_ptr[r] = segment;
+    for (int32_t first = 0; first < length; first += TC_DASP_SEGMENT, ++segment) {
+      const int32_t entries = length - first < TC_DASP_SEGMENT ? length - first : TC_DASP_SEGMENT;
+
+      D->segment_ptr[segment] = slot;
+      D->segment_row[segment] = r;
+      slot += (entries + TC_DASP_TILE_SLOTS - 1) / TC_DASP_TILE_SLOTS * TC_DASP_TILE_SLOTS;
+    }
+  }
+  D->long_ptr[D->num_long] = segment;
+  D->segment_ptr[segment]  = slot;
+  D->slot_medium           = slot;
+  for (int32_t b = 0; b < D->num_blocks; ++b) {
+    int32_t tail_length[TC_DASP_TILE_ROWS];
+
+    D->block_ptr[b] = slot;
+    D->tail_ptr[b]  = tail; // completed below, when the start of the section is known
+    slot += (int64_t)TC_DASP_TILE_SLOTS * regular_tiles(A, D, b, tail_length);
+    for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) {
+      tail += tail_length[g];
+      D->tail_end[TC_DASP_TILE_ROWS * (int64_t)b + g] = (uint16_t)(tail - D->tail_ptr[b]);
+    }
+  }
+  D->block_ptr[D->num_blocks] = slot;
+  D->tail_ptr[D->num_blocks]  = tail;
+  D->slot_pair13              = slot;
+  D->slot_four                = D->slot_pair13 + tile_slots(D->num_pair13);
+  D->slot_pair22              = D->slot_four + tile_slots(D->num_four);
+  D->slot_one                 = D->slot_pair22 + tile_slots(D->num_pair22);
+  D->slot_tail                = D->slot_one + D->num_one;
+  D->num_slots                = D->slot_tail + tail;
+  for (int32_t b = 0; b <= D->num_blocks; ++b) D->tail_ptr[b] += D->slot_tail;
+}
+
+static void put(const tc_csr *A, tc_dasp *D, int64_t slot, int64_t entry)
+{
+  D->col[slot] = A->col[entry];
+  D->map[slot] = (int32_t)entry;
+}
+
+/* Entries of matrix row `row` go to tile row `tile_row` of the section that begins at `section`, from entry position k on */
+static void put_short(const tc_csr *A, tc_dasp *D, int64_t section, int32_t tile_row, int32_t k, int32_t row)
+{
+  const int64_t tile = section + (int64_t)(tile_row / TC_DASP_TILE_ROWS) * TC_DASP_TILE_SLOTS + tile_row % TC_DASP_TILE_ROWS;
+
+  for (int64_t e = A->row_ptr[row]; e < A->row_ptr[row + 1]; ++e, ++k) put(A, D, tile + TC_DASP_TILE_ROWS * k, e);
+}
+
+static void fill_long(const tc_csr *A, tc_dasp *D)
+{
+  for (int32_t r = 0; r < D->num_long; ++r) {
+    const int32_t row = D->row_id[r], length = row_length(A, row);
+
+    for (int32_t e = 0; e < length; ++e) {
+      const int64_t tile = D->segment_ptr[D->long_ptr[r] + e / TC_DASP_SEGMENT] + e % TC_DASP_SEGMENT / TC_DASP_TILE_SLOTS * TC_DASP_TILE_SLOTS;
+
+      put(A, D, tile + TC_DASP_TILE_ROWS * (e % 4) + e % TC_DASP_TILE_SLOTS / 4, A->row_ptr[row] + e);
+    }
+  }
+}
+
+static void fill_medium(const tc_csr *A, tc_dasp *D)
+{
+  for (int32_t s = 0; s < D->num_medium; ++s) {
+    const int32_t block = s / TC_DASP_TILE_ROWS, g = s % TC_DASP_TILE_ROWS, row = D->row_id[D->row_medium + s], length = row_length(A, row);
+    const int32_t regular = (int32_t)((D->block_ptr[block + 1] - D->block_ptr[block]) / TC_DASP_TILE_ROWS);
+    const int64_t first = A->row_ptr[row], tail = D->tail_ptr[block] + (g > 0 ? D->tail_end[s - 1] : 0);
+
+    for (int32_t e = 0; e < length && e < regular; ++e) put(A, D, D->block_ptr[block] + TC_DASP_TILE_ROWS * (int64_t)e + g, first + e);
+    for (int32_t e = regular; e < length; ++e) put(A, D, tail + e - regular, first + e);
+  }
+}
+
+static void fill_short(const tc_csr *A, tc_dasp *D)
+{
+  for (int32_t i = 0; i < D->num_pair13; ++i) {
+    put_short(A, D, D->slot_pair13, i, 0, D->row_id[D->row_pair13 + i]);
+    put_short(A, D, D->slot_pair13, i, 1, D->row_id[D->row_pair13 + D->num_pair13 + i]);
+  }
+  for (int32_t i = 0; i < D->num_four; ++i) put_short(A, D, D->slot_four, i, 0, D->row_id[D->row_four + i]);
+  for (int32_t i = 0; i < D->num_pair22; ++i) {
+    put_short(A, D, D->slot_pair22, i, 0, D->row_id[D->row_pair22 + i]);
+    put_short(A, D, D->slot_pair22, i, 2, D->row_id[D->row_pair22 + D->num_pair22 + i]);
+  }
+  for (int32_t i = 0; i < D->num_one; ++i) put(A, D, D->slot_one + i, A->row_ptr[D->row_id[D->row_one + i]]);
+}
+
+static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
+{
+  cursor at = {0};
+
+  D->num_rows     = A->num_rows;
+  D->num_cols     = A->num_cols;
+  D->num_nonzeros = A->row_ptr[A->num_rows];
+  classify(A, D, &at);
+  TC_CALL(new_array(&D->row_id, D->num_rows, sizeof *D->row_id));
+  TC_CALL(new_array(&D->segment_ptr, (int64_t)D->num_segments + 1, sizeof *D->segment_ptr));
+  TC_CALL(new_array(&D->segment_row, D->num_segments, sizeof *D->segment_row));
+  TC_CALL(new_array(&D->long_ptr, (int64_t)D->num_long + 1, sizeof *D->long_ptr));
+  TC_CALL(new_array(&D->block_ptr, (int64_t)D->num_blocks + 1, sizeof *D->block_ptr));
+  TC_CALL(new_array(&D->tail_ptr, (int64_t)D->num_blocks + 1, sizeof *D->tail_ptr));
+  TC_CALL(new_array(&D->tail_end, TC_DASP_TILE_ROWS * (int64_t)D->num_blocks, sizeof *D->tail_end));
+  order_rows(A, D, &at);
+  lay_out(A, D);
+  TC_CALL(new_array(&D->col, D->num_slots, sizeof *D->col));
+  TC_CALL(new_array(&D->map, D->num_slots, sizeof *D->map));
+  memset(D->col, 0xff, (size_t)D->num_slots * sizeof *D->col); // every byte of TC_DASP_PAD
+  memset(D->map, 0xff, (size_t)D->num_slots * sizeof *D->map);
+  fill_long(A, D);
+  fill_medium(A, D);
+  fill_short(A, D);
+  return TC_OK;
+}
+
+static tc_status dasp_build(const tc_csr *A, void *view)
+{
+  tc_status status;
+
+  TC_CALL(tc_csr_check(A));
+  memset(view, 0, sizeof(tc_dasp));
+  status = build_arrays(A, view);
+  if (status != TC_OK) tc_format_destroy(&tc_format_dasp, view);
+  return status;
+}
+
+static int dasp_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
+{
+  const tc_dasp *D  = view;
+  int            num = 0;
+
+#define ARRAY(member, role, count) arrays[num++] = (tc_array){#member, role, offsetof(tc_dasp, member), (size_t)(count), sizeof *D->member}
+  ARRAY(val, TC_ROLE_VALUE, D->num_slots);
+  ARRAY(map, TC_ROLE_MAP, D->num_slots);
+  ARRAY(col, TC_ROLE_INDEX, D->num_slots);
+  ARRAY(row_id, TC_ROLE_INDEX, D->num_rows);
+  ARRAY(segment_ptr, TC_ROLE_INDEX, (int64_t)D->num_segments + 1);
+  ARRAY(segment_row, TC_ROLE_INDEX, D->num_segments);
+  ARRAY(long_ptr, TC_ROLE_INDEX, (int64_t)D->num_long + 1);
+  ARRAY(block_ptr, TC_ROLE_INDEX, (int64_t)D->num_blocks + 1);
+  ARRAY(tail_ptr, TC_ROLE_INDEX, (int64_t)D->num_blocks + 1);
+  ARRAY(tail_end, TC_ROLE_INDEX, TC_DASP_TILE_ROWS * (int64_t)D->num_blocks);
+  ARRAY(partial, TC_ROLE_SCRATCH, D->num_segments);
+  ARRAY(arrived, TC_ROLE_SCRATCH, D->num_long);
+#undef ARRAY
+  return num;
+}
+
+static void dasp_stats(const void *view, tc_stats *stats)
+{
+  const tc_dasp *D = view;
+
+  stats->num_nonzeros      = D->num_nonzeros;
+  stats->num_slots         = D->num_slots;
+  stats->num_nonempty_rows = D->num_rows - D->num_empty;
+  stats->num_tile_rows     = (int64_t)D->num_medium + D->num_pair13 + D->num_four + D->num_pair22;
+  snprintf(stats->classes, sizeof stats->classes, "long %d, medium %d, 1&3 %d, 3-4 %d, 2&2 %d, single %d, empty %d", D->num_long, D->num_medium, 2 * D->num_pair13, D->num_four, 2 * D->num_pair22, D->num_one, D->num_empty);
+}
+
+const tc_format tc_format_dasp = {"dasp", sizeof(tc_dasp), dasp_build, dasp_arrays, dasp_stats, tc_dasp_spmv_host};

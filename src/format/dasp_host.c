@@ -1,0 +1,88 @@
+#include "dasp_host.h"
+#include "../../kernels/tc_dasp.h"
+#include <math.h>
+
+/*
+  Eight sums side by side, one for each row of a tile. Each instruction set supplies the type and three operations; dasp_host_loops.h does the rest.
+    ZERO()               eight zeros
+    STEP(sum, val, col)  fma(val[g], x[col[g]], sum[g]) for the eight slots from there on, with x taken as 0 where col[g] is padding
+    STORE(to, sum)       eight doubles
+*/
+#if defined(__x86_64__) && defined(__GNUC__)
+  #define TC_HOST_X86 1
+  #include <immintrin.h>
+
+  #define TARGET __attribute__((target("avx512f,avx512vl,avx2,fma")))
+  #define NAME(f) f##_avx512
+typedef __m512d sums_avx512;
+  #define SUMS sums_avx512
+  #define ZERO() _mm512_setzero_pd()
+TARGET static inline __m512d step_avx512(__m512d sum, const double *val, const int32_t *col, const double *x)
+{
+  const __m256i index = _mm256_loadu_si256((const __m256i *)col);
+
+  return _mm512_fmadd_pd(_mm512_loadu_pd(val), _mm512_mask_i32gather_pd(_mm512_setzero_pd(), _mm256_cmpge_epi32_mask(index, _mm256_setzero_si256()), index, x, 8), sum);
+}
+  #define STEP(sum, val, col) step_avx512(sum, val, col, x)
+  #define STORE(to, sum) _mm512_storeu_pd(to, sum)
+  #include "dasp_host_loops.h"
+
+  #define TARGET __attribute__((target("avx2,fma")))
+  #define NAME(f) f##_avx2
+typedef struct {
+  __m256d low, high;
+} sums_avx2;
+  #define SUMS sums_avx2
+TARGET static inline sums_avx2 zero_avx2(void)
+{
+  return (sums_avx2){_mm256_setzero_pd(), _mm256_setzero_pd()};
+}
+TARGET static inline __m256d step4_avx2(__m256d sum, const double *val, const int32_t *col, const double *x)
+{
+  const __m128i index = _mm_loadu_si128((const __m128i *)col);
+  const __m256d used  = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(_mm_cmpgt_epi32(index, _mm_set1_epi32(-1))));
+
+  return _mm256_fmadd_pd(_mm256_loadu_pd(val), _mm256_mask_i32gather_pd(_mm256_setzero_pd(), x, index, used, 8), sum);
+}
+TARGET static inline sums_avx2 step_avx2(sums_avx2 sum, const double *val, const int32_t *col, const double *x)
+{
+  return (sums_avx2){step4_avx2(sum.low, val, col, x), step4_avx2(sum.high, val + 4, col + 4, x)};
+}
+  #define ZERO() zero_avx2()
+  #define STEP(sum, val, col) step_avx2(sum, val, col, x)
+  #define STORE(to, sum) (_mm256_storeu_pd(to, (sum).low), _mm256_storeu_pd((to) + 4, (sum).high))
+  #include "dasp_host_loops.h"
+#else
+  #define TC_HOST_X86 0
+#endif
+
+#define TARGET
+#define NAME(f) f##_portable
+typedef struct {
+  double of[TC_DASP_TILE_ROWS];
+} sums_portable;
+#define SUMS sums_portable
+static inline sums_portable step_portable(sums_portable sum, const double *val, const int32_t *col, const double *x)
+{
+  for (int g = 0; g < TC_DASP_TILE_ROWS; ++g) sum.of[g] = fma(val[g], col[g] >= 0 ? x[col[g]] : 0.0, sum.of[g]);
+  return sum;
+}
+#define ZERO() ((sums_portable){{0}})
+#define STEP(sum, val, col) step_portable(sum, val, col, x)
+#define STORE(to, sum) \
+  do { \
+    for (int g = 0; g < TC_DASP_TILE_ROWS; ++g) (to)[g] = (sum).of[g]; \
+  } while (0)
+#include "dasp_host_loops.h"
+
+tc_status tc_dasp_spmv_host(const void *view, const double *x, const double *y, double *z)
+{
+#if TC_HOST_X86
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")) spmv_avx512(view, x, y, z);
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) spmv_avx2(view, x, y, z);
+  else spmv_portable(view, x, y, z);
+#else
+  spmv_portable(view, x, y, z);
+#endif
+  return TC_OK;
+}

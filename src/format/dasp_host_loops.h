@@ -1,0 +1,111 @@
+/*
+  The loops of the host product, compiled once for each instruction set: dasp_host.c defines TARGET, NAME, SUMS, ZERO, STEP and STORE, and includes this file.
+  The order of the additions is that of the device kernels (kernels/spmv_dasp.cu): docs/formats.md, "The order of the additions".
+*/
+
+/* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
+TARGET static inline void NAME(finish)(double sum, int32_t row, const double *y, double *z)
+{
+  sum += 0.0;
+  z[row] = y ? y[row] + sum : sum;
+}
+
+TARGET static inline SUMS NAME(tile)(SUMS sum, const double *val, const int32_t *col, const double *x)
+{
+  for (int k = 0; k < 4; ++k) sum = STEP(sum, val + TC_DASP_TILE_ROWS * k, col + TC_DASP_TILE_ROWS * k);
+  return sum;
+}
+
+TARGET static inline double NAME(butterfly)(double chain[TC_DASP_CHAINS])
+{
+  for (int half = TC_DASP_CHAINS / 2; half > 0; half /= 2) {
+    for (int i = 0; i < half; ++i) chain[i] += chain[i + half];
+  }
+  return chain[0];
+}
+
+TARGET static double NAME(segment)(const tc_dasp *D, int32_t segment, const double *x)
+{
+  double chain[TC_DASP_CHAINS];
+  SUMS   sum[4] = {ZERO(), ZERO(), ZERO(), ZERO()};
+  int    j      = 0;
+
+  for (int64_t s = D->segment_ptr[segment]; s < D->segment_ptr[segment + 1]; s += TC_DASP_TILE_SLOTS, j = (j + 1) % 4) sum[j] = NAME(tile)(sum[j], D->val + s, D->col + s, x);
+  for (j = 0; j < 4; ++j) STORE(chain + TC_DASP_TILE_ROWS * j, sum[j]);
+  return NAME(butterfly)(chain);
+}
+
+TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const double *y, double *z)
+{
+  for (int32_t r = 0; r < D->num_long; ++r) {
+    const int32_t first = D->long_ptr[r], end = D->long_ptr[r + 1];
+
+    if (end - first == 1) NAME(finish)(NAME(segment)(D, first, x), D->row_id[r], y, z);
+    else {
+      double chain[TC_DASP_CHAINS] = {0};
+
+      for (int32_t s = first; s < end; ++s) chain[(s - first) % TC_DASP_CHAINS] += NAME(segment)(D, s, x);
+      NAME(finish)(NAME(butterfly)(chain), D->row_id[r], y, z);
+    }
+  }
+}
+
+TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const double *y, double *z)
+{
+  for (int32_t b = 0; b < D->num_blocks; ++b) {
+    const int32_t slot = TC_DASP_TILE_ROWS * b, rows = D->num_medium - slot < TC_DASP_TILE_ROWS ? D->num_medium - slot : TC_DASP_TILE_ROWS;
+    double        row_sum[TC_DASP_TILE_ROWS];
+    SUMS          sum = ZERO();
+
+    for (int64_t s = D->block_ptr[b]; s < D->block_ptr[b + 1]; s += TC_DASP_TILE_SLOTS) sum = NAME(tile)(sum, D->val + s, D->col + s, x);
+    STORE(row_sum, sum);
+    for (int32_t g = 0, t = 0; g < rows; ++g) {
+      for (; t < D->tail_end[slot + g]; ++t) row_sum[g] = fma(D->val[D->tail_ptr[b] + t], x[D->col[D->tail_ptr[b] + t]], row_sum[g]);
+      NAME(finish)(row_sum[g], D->row_id[D->row_medium + slot + g], y, z);
+    }
+  }
+}
+
+/* Tile rows [0, num) of a short section. The first `split` entries of a tile row belong to matrix row first[i], the others to second[i]. */
+TARGET static inline void NAME(short_rows)(const tc_dasp *D, int64_t section, int32_t num, int split, const int32_t *first, const int32_t *second, const double *x, const double *y, double *z)
+{
+  for (int32_t slot = 0; slot < num; slot += TC_DASP_TILE_ROWS) {
+    const int32_t rows = num - slot < TC_DASP_TILE_ROWS ? num - slot : TC_DASP_TILE_ROWS;
+    const int64_t tile = section + slot / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS;
+    double        row_sum[TC_DASP_TILE_ROWS];
+    SUMS          sum = ZERO();
+
+    for (int k = 0; k < 4; ++k) {
+      if (k == split) {
+        STORE(row_sum, sum);
+        for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], first[slot + g], y, z);
+        sum = ZERO();
+      }
+      sum = STEP(sum, D->val + tile + TC_DASP_TILE_ROWS * k, D->col + tile + TC_DASP_TILE_ROWS * k);
+    }
+    STORE(row_sum, sum);
+    for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], (split == 4 ? first : second)[slot + g], y, z);
+  }
+}
+
+TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y, double *z)
+{
+  const int32_t *id = D->row_id;
+
+  NAME(long_rows)(D, x, y, z);
+  NAME(medium_rows)(D, x, y, z);
+  NAME(short_rows)(D, D->slot_pair13, D->num_pair13, 1, id + D->row_pair13, id + D->row_pair13 + D->num_pair13, x, y, z);
+  NAME(short_rows)(D, D->slot_four, D->num_four, 4, id + D->row_four, NULL, x, y, z);
+  NAME(short_rows)(D, D->slot_pair22, D->num_pair22, 2, id + D->row_pair22, id + D->row_pair22 + D->num_pair22, x, y, z);
+  for (int32_t i = 0; i < D->num_one; ++i) NAME(finish)(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z);
+  if (y != z) {
+    for (int32_t i = 0; i < D->num_empty; ++i) z[id[D->row_empty + i]] = y ? y[id[D->row_empty + i]] : 0.0;
+  }
+}
+
+#undef TARGET
+#undef NAME
+#undef SUMS
+#undef ZERO
+#undef STEP
+#undef STORE

@@ -1,0 +1,77 @@
+#include "format.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const tc_format *const formats[] = {&tc_format_dasp};
+
+const tc_format *const *tc_formats(int *num)
+{
+  *num = (int)(sizeof formats / sizeof formats[0]);
+  return formats;
+}
+
+const tc_format *tc_format_find(const char *name)
+{
+  int num;
+
+  tc_formats(&num);
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(formats[i]->name, name) == 0) return formats[i];
+  }
+  return NULL;
+}
+
+void tc_format_destroy(const tc_format *format, void *view)
+{
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = format->arrays(view, arrays);
+
+  for (int i = 0; i < num; ++i) {
+    void *pointer;
+
+    memcpy(&pointer, (char *)view + arrays[i].offset, sizeof pointer);
+    free(pointer);
+  }
+  memset(view, 0, format->view_size);
+}
+
+void tc_format_stats(const tc_format *format, const void *view, tc_stats *stats)
+{
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = format->arrays(view, arrays);
+
+  memset(stats, 0, sizeof *stats);
+  format->stats(view, stats);
+  for (int i = 0; i < num; ++i) {
+    const int64_t bytes = (int64_t)(arrays[i].count * arrays[i].item_size);
+
+    switch (arrays[i].role) {
+    case TC_ROLE_INDEX:
+      stats->index_bytes += bytes;
+      break;
+    case TC_ROLE_MAP:
+      stats->map_bytes += bytes;
+      break;
+    case TC_ROLE_VALUE:
+      stats->value_bytes += bytes;
+      break;
+    case TC_ROLE_SCRATCH:
+      stats->scratch_bytes += bytes;
+      break;
+    }
+  }
+}
+
+tc_status tc_csr_check(const tc_csr *A)
+{
+  TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0, TC_ERR_ARG, "negative dimension: %d x %d", A->num_rows, A->num_cols);
+  TC_CHECK(A->row_ptr[0] == 0, TC_ERR_ARG, "row_ptr starts at %lld, expected 0", (long long)A->row_ptr[0]);
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    TC_CHECK(A->row_ptr[i] <= A->row_ptr[i + 1], TC_ERR_ARG, "row_ptr decreases at row %d: %lld > %lld", i, (long long)A->row_ptr[i], (long long)A->row_ptr[i + 1]);
+    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
+      TC_CHECK(A->col[k] >= 0 && A->col[k] < A->num_cols, TC_ERR_ARG, "column %d in row %d, expected 0 to %d", A->col[k], i, A->num_cols - 1);
+    }
+  }
+  TC_CHECK(A->row_ptr[A->num_rows] <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->row_ptr[A->num_rows], INT32_MAX);
+  return TC_OK;
+}

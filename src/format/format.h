@@ -1,0 +1,59 @@
+/*
+  tc_format - one packed storage scheme: how to build it on the host from a CSR pattern, which arrays it consists of, and how the host multiplies with it.
+  The packed values are never built: they are gathered through the map, on whichever side they are needed (tc_backend.refill).
+  A new format is one .c file, its view in kernels/, and one row in format.c.
+*/
+#pragma once
+#include "../../kernels/tc_base.h"
+
+enum { TC_MAX_ARRAYS = 16, TC_MAX_VIEW = 512 };
+
+typedef enum {
+  TC_ROLE_INDEX,  // built on the host, read by kernels
+  TC_ROLE_MAP,    // built on the host, read by refills
+  TC_ROLE_VALUE,  // filled by refills, read by kernels
+  TC_ROLE_SCRATCH // zeroed once, owned by kernels
+} tc_role;
+
+/* One array of a format; `offset` is where its pointer sits in the view struct */
+typedef struct {
+  const char *name;
+  tc_role     role;
+  size_t      offset, count, item_size;
+} tc_array;
+
+/* What a packed matrix looks like, for views and cost models */
+typedef struct {
+  int64_t num_nonzeros, num_slots; // stored slots, padding included
+  int64_t num_nonempty_rows;
+  int64_t num_tile_rows; // rows that a thread could own: what decides whether scalar kernels fill a device
+  int64_t index_bytes, map_bytes, value_bytes, scratch_bytes; // of the packed arrays; a product reads index and value bytes; set by tc_format_stats()
+  char    classes[128];                                        // the row classes in words, e.g. "long 2, medium 960, short 38, empty 0"
+} tc_stats;
+
+typedef struct tc_format {
+  const char *name;
+  size_t      view_size;
+  /* Allocates the INDEX and MAP arrays (malloc) and sets the counts; on failure nothing stays allocated */
+  tc_status (*build)(const tc_csr *A, void *view);
+  /* Describes the arrays; returns how many */
+  int (*arrays)(const void *view, tc_array arrays[TC_MAX_ARRAYS]);
+  void (*stats)(const void *view, tc_stats *stats); // all but the byte counts
+  /* z = A x or z = y + A x over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels */
+  tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z);
+} tc_format;
+
+extern const tc_format tc_format_dasp;
+
+/* The table of formats, and a look-up by name (NULL: no such format) */
+const tc_format *const *tc_formats(int *num);
+const tc_format *tc_format_find(const char *name);
+
+/* Frees the host arrays of a view and zeroes it */
+void tc_format_destroy(const tc_format *format, void *view);
+
+/* All of the statistics of a view */
+void tc_format_stats(const tc_format *format, const void *view, tc_stats *stats);
+
+/* Checks dimensions, monotone row_ptr, column range and the number of nonzeros; O(nnz). Errors: TC_ERR_ARG, TC_ERR_LIMIT */
+tc_status tc_csr_check(const tc_csr *A);

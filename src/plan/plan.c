@@ -1,0 +1,219 @@
+#include "plan.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tc_plan {
+  const tc_backend *backend;
+  const tc_format  *format;
+  const tc_kernel  *kernel;
+  tc_arithmetic     arithmetic; // as asked for
+  int               sm;
+  tc_cache          cache;
+  tc_counters       counters;
+  tc_stats          stats;
+  int               num_arrays;
+  tc_array          arrays[TC_MAX_ARRAYS];
+  _Alignas(16) char view[TC_MAX_VIEW]; // the format's struct, its pointers local to the backend
+  char              why[160];
+};
+
+/*
+  Which arithmetic serves which device. Both give the same bits; a tensor-core fragment spreads one row over four lanes, so it wins while there are too few
+  rows to give every thread one; scalar kernels win beyond, and wherever FP64 tensor cores are missing or emulated. Measured: docs/performance.md.
+*/
+static const struct {
+  int         sm;
+  int64_t     scalar_rows; // from this many tile rows on, scalar; 0: always
+  const char *reason;
+} policies[] = {
+  {80,  400000, "FP64 tensor cores"               },
+  {90,  400000, "FP64 tensor cores"               },
+  {100, 0,      "FP64 tensor cores no faster here"},
+};
+
+static void *get_array(const void *view, const tc_array *array)
+{
+  void *pointer;
+
+  memcpy(&pointer, (const char *)view + array->offset, sizeof pointer);
+  return pointer;
+}
+
+static void set_array(void *view, const tc_array *array, void *pointer)
+{
+  memcpy((char *)view + array->offset, &pointer, sizeof pointer);
+}
+
+static void release_arrays(tc_plan *plan)
+{
+  for (int i = 0; i < plan->num_arrays; ++i) plan->backend->release(get_array(plan->view, &plan->arrays[i]));
+  plan->num_arrays = 0;
+  plan->kernel     = NULL;
+  memset(plan->view, 0, sizeof plan->view);
+  memset(&plan->stats, 0, sizeof plan->stats);
+}
+
+static const tc_kernel *find_kernel(const tc_plan *plan, tc_arithmetic arithmetic)
+{
+  int              num;
+  const tc_kernel *kernels = plan->backend->kernels(&num);
+
+  for (int i = 0; i < num; ++i) {
+    if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, plan->format->name) == 0 && kernels[i].arithmetic == arithmetic && plan->sm >= kernels[i].min_sm) return &kernels[i];
+  }
+  return NULL;
+}
+
+/* Needs the statistics of the packed matrix */
+static tc_status choose_kernel(tc_plan *plan)
+{
+  tc_arithmetic arithmetic = plan->arithmetic;
+
+  if (plan->sm == 0) {
+    arithmetic = TC_ARITHMETIC_HOST;
+    snprintf(plan->why, sizeof plan->why, "host backend");
+  } else if (arithmetic != TC_ARITHMETIC_AUTO) snprintf(plan->why, sizeof plan->why, "asked for");
+  else {
+    arithmetic = TC_ARITHMETIC_FMA;
+    snprintf(plan->why, sizeof plan->why, "no FP64 tensor cores on sm_%d", plan->sm);
+    for (size_t i = 0; i < sizeof policies / sizeof policies[0]; ++i) {
+      if (policies[i].sm != plan->sm) continue;
+      if (plan->stats.num_tile_rows < policies[i].scalar_rows) arithmetic = TC_ARITHMETIC_MMA;
+      snprintf(plan->why, sizeof plan->why, "%s, %lld packed rows, scalar from %lld", policies[i].reason, (long long)plan->stats.num_tile_rows, (long long)policies[i].scalar_rows);
+    }
+  }
+  plan->kernel = find_kernel(plan, arithmetic);
+  TC_CHECK(plan->kernel != NULL, TC_ERR_UNSUPPORTED, "no %s kernel for format %s on backend %s, sm_%d", arithmetic == TC_ARITHMETIC_MMA ? "mma" : arithmetic == TC_ARITHMETIC_FMA ? "fma" : "host", plan->format->name, plan->backend->name, plan->sm);
+  return TC_OK;
+}
+
+tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
+{
+  const char      *name   = options->format ? options->format : "dasp";
+  const tc_format *format = tc_format_find(name);
+  int              sm;
+
+  *plan = NULL;
+  TC_CHECK(format != NULL, TC_ERR_ARG, "no format named %s", name);
+  if (backend->probe(&sm) != TC_OK) return tc_fail(TC_ERR_DEVICE, "%s", backend->last_error());
+  *plan = calloc(1, sizeof **plan);
+  TC_CHECK(*plan != NULL, TC_ERR_MEMORY, "no host memory for a plan");
+  (*plan)->backend    = backend;
+  (*plan)->format     = format;
+  (*plan)->arithmetic = options->arithmetic;
+  (*plan)->sm         = sm;
+  return TC_OK;
+}
+
+void tc_plan_destroy(tc_plan **plan)
+{
+  if (*plan == NULL) return;
+  release_arrays(*plan);
+  free(*plan);
+  *plan = NULL;
+}
+
+tc_verdict tc_plan_check(const tc_plan *plan, const tc_key *key)
+{
+  return tc_cache_check(&plan->cache, key);
+}
+
+/* Errors of the backend carry their text in the backend's library; bring it over */
+static tc_status from_backend(const tc_plan *plan, tc_status status)
+{
+  if (status != TC_OK && plan->backend->last_error != tc_last_error) return tc_fail(status, "%s", plan->backend->last_error());
+  return status;
+}
+
+/* Moves the arrays of the host view into the backend's memory; the plan owns each as soon as it exists */
+static tc_status move_arrays(tc_plan *plan, const void *host_view, tc_stream stream)
+{
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = plan->format->arrays(host_view, arrays);
+
+  memcpy(plan->view, host_view, plan->format->view_size);
+  for (int i = 0; i < num; ++i) set_array(plan->view, &arrays[i], NULL);
+  for (int i = 0; i < num; ++i) {
+    const size_t bytes = arrays[i].count * arrays[i].item_size;
+    void        *local;
+
+    TC_CALL(from_backend(plan, plan->backend->alloc(bytes, &local)));
+    set_array(plan->view, &arrays[i], local);
+    plan->arrays[plan->num_arrays++] = arrays[i];
+    if (bytes == 0) continue;
+    if (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP) TC_CALL(from_backend(plan, plan->backend->upload(local, get_array(host_view, &arrays[i]), bytes, stream)));
+    else if (arrays[i].role == TC_ROLE_SCRATCH) TC_CALL(from_backend(plan, plan->backend->zero(local, bytes, stream)));
+  }
+  return TC_OK;
+}
+
+tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern, tc_stream stream)
+{
+  _Alignas(16) char host_view[TC_MAX_VIEW];
+  tc_status         status;
+
+  tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
+  release_arrays(plan);
+  TC_CALL(plan->format->build(pattern, host_view));
+  tc_format_stats(plan->format, host_view, &plan->stats);
+  status = choose_kernel(plan);
+  if (status == TC_OK) status = move_arrays(plan, host_view, stream);
+  tc_format_destroy(plan->format, host_view);
+  if (status != TC_OK) release_arrays(plan);
+  return status;
+}
+
+tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
+{
+  const int32_t *map = NULL;
+  double        *val = NULL;
+
+  TC_CHECK(plan->kernel != NULL, TC_ERR_ARG, "refill of a plan that was never built");
+  tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
+  for (int i = 0; i < plan->num_arrays; ++i) {
+    if (plan->arrays[i].role == TC_ROLE_MAP) map = get_array(plan->view, &plan->arrays[i]);
+    if (plan->arrays[i].role == TC_ROLE_VALUE) val = get_array(plan->view, &plan->arrays[i]);
+  }
+  TC_CALL(from_backend(plan, plan->backend->refill(plan->stats.num_slots, map, csr_val, val, stream)));
+  tc_cache_commit(&plan->cache, key);
+  if (verdict == TC_CACHE_REBUILD) ++plan->counters.rebuilds;
+  else ++plan->counters.refills;
+  return TC_OK;
+}
+
+void tc_plan_hit(tc_plan *plan)
+{
+  ++plan->counters.hits;
+}
+
+tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, tc_stream stream)
+{
+  TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "product with a plan that holds no matrix");
+  return from_backend(plan, plan->kernel->spmv(plan->view, x, y, z, stream));
+}
+
+void tc_plan_counters(const tc_plan *plan, tc_counters *counters)
+{
+  *counters = plan->counters;
+}
+
+void tc_plan_stats(const tc_plan *plan, tc_stats *stats)
+{
+  *stats = plan->stats;
+}
+
+const tc_kernel *tc_plan_kernel(const tc_plan *plan)
+{
+  return plan->kernel;
+}
+
+const char *tc_plan_why(const tc_plan *plan)
+{
+  return plan->why;
+}
+
+const tc_backend *tc_plan_backend(const tc_plan *plan)
+{
+  return plan->backend;
+}

@@ -1,0 +1,39 @@
+/*
+  tc_plan - one matrix on one backend: chooses a row of the kernel table, holds the packed arrays, follows the source through its cache, multiplies.
+*/
+#pragma once
+#include "../../kernels/tc_backend.h"
+#include "../format/format.h"
+#include "cache.h"
+
+typedef struct tc_plan tc_plan;
+
+typedef struct {
+  const char   *format;     // name of the format, NULL: choose
+  tc_arithmetic arithmetic; // TC_ARITHMETIC_AUTO: choose by device and matrix
+} tc_plan_options;
+
+/* Creates an empty plan; nothing is allocated on the device before the first rebuild. Errors: TC_ERR_MEMORY, TC_ERR_ARG, TC_ERR_UNSUPPORTED */
+tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan);
+void      tc_plan_destroy(tc_plan **plan);
+
+/* What has to be done for `key`, without doing it */
+tc_verdict tc_plan_check(const tc_plan *plan, const tc_key *key);
+
+/* New pattern: build on the host, upload. The plan is unusable until tc_plan_refill() follows. Old arrays are released first. */
+tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern, tc_stream stream);
+
+/* Gathers the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
+tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
+
+/* Counts a hit; called once per product that found the plan current */
+void tc_plan_hit(tc_plan *plan);
+
+/* z = A x (y == NULL) or z = y + A x, y may be z; local pointers; one launch, no allocation, no synchronisation */
+tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, tc_stream stream);
+
+void              tc_plan_counters(const tc_plan *plan, tc_counters *counters);
+void              tc_plan_stats(const tc_plan *plan, tc_stats *stats); // zeroes before the first build
+const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL before the first build
+const char       *tc_plan_why(const tc_plan *plan);                    // why this kernel was chosen
+const tc_backend *tc_plan_backend(const tc_plan *plan);
