@@ -83,6 +83,29 @@ tc_status tc_matrix_from_triplets(int32_t num_rows, int32_t num_cols, int64_t nn
   return status;
 }
 
+tc_status tc_matrix_transpose(const tc_matrix *A, tc_matrix *T)
+{
+  TC_CALL(tc_matrix_create(A->num_cols, A->num_rows, A->nnz, T));
+  for (int64_t e = 0; e < A->nnz; ++e) ++T->row_ptr[A->col[e]];
+  for (int64_t j = 0, start = 0; j <= A->num_cols; ++j) { // row_ptr[j] = where row j of T is written next
+    const int64_t length = T->row_ptr[j];
+
+    T->row_ptr[j] = start;
+    start += length;
+  }
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) {
+      const int64_t to = T->row_ptr[A->col[e]]++;
+
+      T->col[to] = i;
+      T->val[to] = A->val[e];
+    }
+  }
+  memmove(T->row_ptr + 1, T->row_ptr, (size_t)A->num_cols * sizeof *T->row_ptr);
+  T->row_ptr[0] = 0;
+  return TC_OK;
+}
+
 tc_csr tc_matrix_pattern(const tc_matrix *A)
 {
   return (tc_csr){A->num_rows, A->num_cols, A->row_ptr, A->col};

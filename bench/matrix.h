@@ -21,6 +21,9 @@ void tc_matrix_free(tc_matrix *A);
 /* The matrix of `nnz` triplets in any order, row and col zero based and in range (not checked); triplets at the same place are summed in the order given */
 tc_status tc_matrix_from_triplets(int32_t num_rows, int32_t num_cols, int64_t nnz, const int32_t *row, const int32_t *col, const double *val, tc_matrix *A);
 
+/* T = A^T. Errors: TC_ERR_MEMORY */
+tc_status tc_matrix_transpose(const tc_matrix *A, tc_matrix *T);
+
 /* The pattern, borrowing the arrays of `A` */
 tc_csr tc_matrix_pattern(const tc_matrix *A);
 

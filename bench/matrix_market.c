@@ -1,6 +1,7 @@
 #include "matrix_market.h"
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -35,24 +36,29 @@ static tc_status reader_fail(const reader *R, tc_status status, const char *what
   return tc_fail(status, "%s:%lld: %s%s%s", R->path, R->line, what, detail ? ": " : "", detail ? detail : "");
 }
 
+/* Nothing more comes: is it the end of the file, or an error? */
+static tc_status check_end(const reader *R)
+{
+  int         code;
+  const char *text = gzerror(R->file, &code);
+
+  READER_CHECK(code == Z_OK || code == Z_STREAM_END, TC_ERR_ARG, code == Z_BUF_ERROR ? "the compressed file is truncated" : "cannot be read", code == Z_ERRNO ? strerror(errno) : text);
+  return TC_OK;
+}
+
 /* The next line into R->text, without its end; *end is set at the end of the file. A longer line is cut: only comments may be that long. */
 static tc_status next_line(reader *R, int *end)
 {
   size_t length;
-  int    code;
 
   *end = gzgets(R->file, R->text, MAX_LINE) == NULL;
-  if (*end) {
-    const char *text = gzerror(R->file, &code);
-
-    READER_CHECK(code == Z_OK || code == Z_STREAM_END, TC_ERR_ARG, code == Z_BUF_ERROR ? "the compressed file is truncated" : "cannot be read", code == Z_ERRNO ? strerror(errno) : text);
-    return TC_OK;
-  }
+  if (*end) return check_end(R);
   ++R->line;
   length = strlen(R->text);
   if (length == 0 || R->text[length - 1] != '\n') {
     int c = gzgetc(R->file);
 
+    if (c < 0) TC_CALL(check_end(R));
     READER_CHECK(c < 0 || c == '\n' || R->text[0] == '%', TC_ERR_ARG, "line too long", NULL);
     while (c >= 0 && c != '\n') c = gzgetc(R->file);
   }

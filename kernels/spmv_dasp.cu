@@ -6,18 +6,24 @@
 /*
   tc_spmv_dasp_kernel - z = A x or z = y + A x, all row classes of a tc_dasp in one launch
 
-  Work:   thread blocks are dealt out to the sections, heavy ones first: long, medium, pair13, four, pair22, one, empty. A warp owns a segment of a long row,
-          8 (mma) or 32 (fma) medium rows, 32 tile rows of a short section, or 32 single-entry or empty rows
+  Work:   thread blocks are dealt out to the sections, heavy ones first: long, medium, pair13, four, pair22, one, empty. A team of four warps owns a segment of a
+          long row, a warp 8 (mma) or 32 (fma) medium rows, 32 tile rows of a short section, or 32 single-entry or empty rows
   Lanes:  mma: a tile is the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is C[g][g]; fma: a lane owns a tile row
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
   Writes: z once for each row; partial and arrived for long rows. The last segment to arrive adds the partial sums up, always in the order of the segments: the
           atomic counter decides who adds, not in which order. arrived is zero again afterwards. Two products with one matrix must not overlap.
-  Launch: tc_dasp_threads threads per block, no shared memory.  Needs: sm_60, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
+  Launch: 128 (mma), 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
 */
 enum tc_dasp_section { LONG, MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
 
-constexpr int tc_dasp_threads    = 128;
-constexpr int tc_dasp_warps      = tc_dasp_threads / tc_warp_size;
+/* Threads per block, measured on an H200 (docs/performance.md): where gathers scatter, a large block keeps the x of neighbouring rows in one L1 */
+constexpr int   tc_dasp_mma_threads         = 128;
+constexpr int   tc_dasp_fma_threads         = 512;
+constexpr int   tc_dasp_scattered_threads   = 1024;
+constexpr float tc_dasp_scattered           = 0.5f;
+template <bool mma>
+constexpr int tc_dasp_max_threads = mma ? tc_dasp_mma_threads : tc_dasp_scattered_threads;
+constexpr int tc_dasp_team       = TC_DASP_CHAINS / tc_warp_size; // warps that share a segment of a long row
 constexpr int tc_dasp_mma_batch  = 4; // tiles of a medium block whose loads are in flight together
 constexpr int tc_dasp_fma_batch  = 2;
 constexpr int tc_dasp_tail_batch = 2;
@@ -31,10 +37,12 @@ struct tc_entry {
   double  val, x;
   int32_t col;
 
+  /* A fragment reads whole lines once and may stream them; lanes that own rows come back for the rest of a line */
+  template <bool mma>
   __device__ __forceinline__ void load(const tc_dasp &D, int64_t slot, bool used)
   {
-    val = used ? tc_load_stream(D.val + slot) : 0.0;
-    col = used ? tc_load_stream(D.col + slot) : TC_DASP_PAD;
+    val = !used ? 0.0 : mma ? tc_load_stream(D.val + slot) : __ldg(D.val + slot);
+    col = !used ? TC_DASP_PAD : mma ? tc_load_stream(D.col + slot) : __ldg(D.col + slot);
   }
   __device__ __forceinline__ void gather(const double *x_vector) { x = tc_gather(x_vector, col); }
 };
@@ -45,23 +53,23 @@ __device__ __forceinline__ int tc_fragment_slot(tc_mma_lane at)
   return TC_DASP_TILE_ROWS * at.k + at.row;
 }
 
-/* The chain sums of a segment, chain l in lane l */
+/* Warp `warp` of a team adds up its 32 of the 128 chains of a segment: chain 32 * warp + lane in lane `lane` */
 template <bool mma>
-__device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int32_t segment, const double *x, int lane)
+__device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int64_t begin, int64_t end, const double *x, int warp, int lane)
 {
-  const int64_t begin = D.segment_ptr[segment], end = D.segment_ptr[segment + 1];
+  constexpr int tiles = TC_DASP_CHAINS / TC_DASP_TILE_ROWS; // of one round through all chains
   double        chain = 0.0;
 
+  begin += tc_warp_size / TC_DASP_TILE_ROWS * TC_DASP_TILE_SLOTS * warp;
   if constexpr (mma) {
     tc_mma_accumulator acc[4] = {};
     const int          offset = tc_fragment_slot(tc_mma_lane(lane));
 
-#pragma unroll 2
-    for (int64_t s = begin; s < end; s += 4 * TC_DASP_TILE_SLOTS) {
+    for (int64_t s = begin; s < end; s += tiles * TC_DASP_TILE_SLOTS) {
       tc_entry entry[4];
 
 #pragma unroll
-      for (int j = 0; j < 4; ++j) entry[j].load(D, s + TC_DASP_TILE_SLOTS * j + offset, s + TC_DASP_TILE_SLOTS * j < end);
+      for (int j = 0; j < 4; ++j) entry[j].load<mma>(D, s + TC_DASP_TILE_SLOTS * j + offset, s + TC_DASP_TILE_SLOTS * j < end);
 #pragma unroll
       for (int j = 0; j < 4; ++j) entry[j].gather(x);
 #pragma unroll
@@ -74,12 +82,11 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int32_t seg
       if (lane / TC_DASP_TILE_ROWS == j) chain = diagonal;
     }
   } else {
-#pragma unroll 2
-    for (int64_t s = begin + TC_DASP_TILE_SLOTS * (lane / TC_DASP_TILE_ROWS); s < end; s += 4 * TC_DASP_TILE_SLOTS) {
+    for (int64_t s = begin + TC_DASP_TILE_SLOTS * (lane / TC_DASP_TILE_ROWS); s < end; s += tiles * TC_DASP_TILE_SLOTS) {
       tc_entry entry[4];
 
 #pragma unroll
-      for (int k = 0; k < 4; ++k) entry[k].load(D, s + TC_DASP_TILE_ROWS * k + lane % TC_DASP_TILE_ROWS, true);
+      for (int k = 0; k < 4; ++k) entry[k].load<mma>(D, s + TC_DASP_TILE_ROWS * k + lane % TC_DASP_TILE_ROWS, true);
 #pragma unroll
       for (int k = 0; k < 4; ++k) entry[k].gather(x);
 #pragma unroll
@@ -89,12 +96,22 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int32_t seg
   return chain;
 }
 
+/* A segment per team of four warps; the threads of a block come here together */
 template <bool mma>
-__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t segment, int lane, const double *x, const double *y, double *z)
+__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_segment, const double *x, const double *y, double *z)
 {
-  if (segment >= D.num_segments) return;
+  __shared__ double warp_sum[tc_dasp_max_threads<mma> / tc_warp_size];
+  const int         lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
+  const int32_t     segment = first_segment + warp / tc_dasp_team;
+  const bool        used    = segment < D.num_segments;
+  const double      chain   = used ? tc_segment_chain<mma>(D, D.segment_ptr[segment], D.segment_ptr[segment + 1], x, warp % tc_dasp_team, lane) : 0.0;
+  const double      sum32   = tc_warp_sum(chain);
+
+  if (lane == 0) warp_sum[warp] = sum32;
+  __syncthreads();
+  if (warp % tc_dasp_team != 0 || !used) return;
   const int32_t r = D.segment_row[segment], first = D.long_ptr[r], num = D.long_ptr[r + 1] - first;
-  double        sum  = tc_warp_sum(tc_segment_chain<mma>(D, segment, x, lane));
+  double        sum  = __dadd_rn(__dadd_rn(warp_sum[warp], warp_sum[warp + 1]), __dadd_rn(warp_sum[warp + 2], warp_sum[warp + 3]));
   int           last = 0;
 
   if (num > 1) {
@@ -132,7 +149,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
     tc_entry entry[tc_dasp_mma_batch];
 
 #pragma unroll
-    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load<true>(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
 #pragma unroll
     for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].gather(x);
 #pragma unroll
@@ -142,7 +159,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
   }
   if (tail_slots > 0) {
     const int tail_end = D.tail_end[slot], tail_begin = at.row > 0 ? D.tail_end[slot - 1] : 0;
-    const int longest = __shfl_sync(tc_full_warp, tail_end - tail_begin, 0); // rows of a block are sorted by length
+    const int longest = tc_warp_max(tail_end - tail_begin);
 
     for (int e = 0; e < longest; e += 4 * tc_dasp_tail_batch) {
       tc_entry entry[tc_dasp_tail_batch];
@@ -151,7 +168,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
       for (int i = 0; i < tc_dasp_tail_batch; ++i) {
         const int t = tail_begin + e + 4 * i + at.k;
 
-        entry[i].load(D, tail + t, t < tail_end);
+        entry[i].load<true>(D, tail + t, t < tail_end);
       }
 #pragma unroll
       for (int i = 0; i < tc_dasp_tail_batch; ++i) entry[i].gather(x);
@@ -174,7 +191,7 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
     tc_entry entry[4 * tc_dasp_fma_batch];
 
 #pragma unroll
-    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].load(D, s + TC_DASP_TILE_ROWS * e + g, s + TC_DASP_TILE_SLOTS * (e / 4) < end);
+    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].load<false>(D, s + TC_DASP_TILE_ROWS * e + g, s + TC_DASP_TILE_SLOTS * (e / 4) < end);
 #pragma unroll
     for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].gather(x);
 #pragma unroll
@@ -187,7 +204,7 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
       tc_entry entry[4];
 
 #pragma unroll
-      for (int e = 0; e < 4; ++e) entry[e].load(D, tail + t + e, t + e < tail_end);
+      for (int e = 0; e < 4; ++e) entry[e].load<false>(D, tail + t + e, t + e < tail_end);
 #pragma unroll
       for (int e = 0; e < 4; ++e) entry[e].gather(x);
 #pragma unroll
@@ -212,7 +229,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 
     if (warp_row >= num) return;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) entry[j].load(D, section + 4 * (int64_t)warp_row + TC_DASP_TILE_SLOTS * j + tc_fragment_slot(at), warp_row + TC_DASP_TILE_ROWS * j < num);
+    for (int j = 0; j < 4; ++j) entry[j].load<mma>(D, section + 4 * (int64_t)warp_row + TC_DASP_TILE_SLOTS * j + tc_fragment_slot(at), warp_row + TC_DASP_TILE_ROWS * j < num);
 #pragma unroll
     for (int j = 0; j < 4; ++j) entry[j].gather(x);
 #pragma unroll
@@ -237,7 +254,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 
     if (tile_row >= num) return;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) entry[k].load(D, section + tile_row / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS + TC_DASP_TILE_ROWS * k + tile_row % TC_DASP_TILE_ROWS, true);
+    for (int k = 0; k < 4; ++k) entry[k].load<mma>(D, section + tile_row / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS + TC_DASP_TILE_ROWS * k + tile_row % TC_DASP_TILE_ROWS, true);
 #pragma unroll
     for (int k = 0; k < 4; ++k) entry[k].gather(x);
 #pragma unroll
@@ -250,27 +267,28 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 }
 
 template <bool mma>
-static __global__ void __launch_bounds__(tc_dasp_threads) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
+static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
 {
+  const int      threads = blockDim.x, warps = threads / tc_warp_size;
   const int32_t *id   = D.row_id;
   const int      lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
 
-  if (cta < grid.end[LONG]) tc_long_section<mma>(D, tc_dasp_warps * cta + warp, lane, x, y, z);
+  if (cta < grid.end[LONG]) tc_long_section<mma>(D, warps / tc_dasp_team * cta, x, y, z);
   else if (cta < grid.end[MEDIUM]) {
-    if constexpr (mma) tc_medium_section_mma(D, tc_dasp_warps * (cta - grid.end[LONG]) + warp, lane, x, y, z);
-    else tc_medium_section_fma(D, tc_dasp_threads * (cta - grid.end[LONG]) + threadIdx.x, x, y, z);
+    if constexpr (mma) tc_medium_section_mma(D, warps * (cta - grid.end[LONG]) + warp, lane, x, y, z);
+    else tc_medium_section_fma(D, threads * (cta - grid.end[LONG]) + threadIdx.x, x, y, z);
   } else if (cta < grid.end[PAIR13]) {
-    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, tc_dasp_threads * (cta - grid.end[MEDIUM]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * (cta - grid.end[MEDIUM]) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[FOUR]) {
-    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, tc_dasp_threads * (cta - grid.end[PAIR13]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, threads * (cta - grid.end[PAIR13]) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[PAIR22]) {
-    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, tc_dasp_threads * (cta - grid.end[FOUR]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, threads * (cta - grid.end[FOUR]) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[ONE]) {
-    const int32_t i = tc_dasp_threads * (cta - grid.end[PAIR22]) + threadIdx.x;
+    const int32_t i = threads * (cta - grid.end[PAIR22]) + threadIdx.x;
 
     if (i < D.num_one) tc_finish_row(fma(tc_load_stream(D.val + D.slot_one + i), __ldg(x + tc_load_stream(D.col + D.slot_one + i)), 0.0), id[D.row_one + i], y, z);
   } else {
-    const int32_t i = tc_dasp_threads * (cta - grid.end[ONE]) + threadIdx.x;
+    const int32_t i = threads * (cta - grid.end[ONE]) + threadIdx.x;
 
     if (i < D.num_empty) z[id[D.row_empty + i]] = y ? y[id[D.row_empty + i]] : 0.0;
   }
@@ -281,16 +299,18 @@ static tc_status tc_spmv_dasp(const char *name, const void *view, const double *
 {
   const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
   const int32_t  work[NUM_SECTIONS] = {D->num_segments, mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, y == z ? 0 : D->num_empty};
+  const int      threads            = mma ? tc_dasp_mma_threads : D->scattered > tc_dasp_scattered ? tc_dasp_scattered_threads : tc_dasp_fma_threads;
+  const int      warps              = threads / tc_warp_size;
   tc_dasp_grid   grid;
   int64_t        ctas = 0;
 
   for (int s = 0; s < NUM_SECTIONS; ++s) {
-    const int per_cta = s == LONG || (mma && s == MEDIUM) ? tc_dasp_warps : tc_dasp_threads;
+    const int per_cta = s == LONG ? warps / tc_dasp_team : mma && s == MEDIUM ? warps : threads;
 
     ctas += (work[s] + (int64_t)per_cta - 1) / per_cta;
     grid.end[s] = (int32_t)ctas;
   }
-  return tc_launch(name, tc_spmv_dasp_kernel<mma>, ctas, tc_dasp_threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
+  return tc_launch(name, tc_spmv_dasp_kernel<mma>, ctas, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
 }
 
 extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)

@@ -6,10 +6,10 @@
   8 * k + g. A padding slot has column TC_DASP_PAD and value 0: it contributes fma(0, 0, sum), whatever x holds.
 
   Order of the slots (val, col, map): long | medium | pair13 | four | pair22 | one | tail. Order of row_id: long | medium | pair13 | four | pair22 | one | empty.
-    long    rows of at least `long_row` entries, cut into segments of TC_DASP_SEGMENT; the sum of a segment runs in 32 chains, entry e of the segment belongs
-            to chain (e / 4) % 32, i.e. to row (e / 4) % 8 of tile e / 32
-    medium  rows sorted by length, descending, stable; 8 of them form a block; tile i holds entries 4i .. 4i+3 of each row while at least
-            `regular_fill` of its 32 slots are used; what is left of a row is its tail, a piece of CSR
+    long    rows of at least `long_row` entries, cut into segments of TC_DASP_SEGMENT; the sum of a segment runs in 128 chains, entry e of the segment belongs
+            to chain (e / 4) % 128, i.e. to row (e / 4) % 8 of tile e / 32
+    medium  rows sorted by length, descending, stable, those of few entries within windows; 8 of them form a block; tile i holds entries 4i .. 4i+3 of each
+            row while at least `regular_fill` of its 32 slots are used; what is left of a row is its tail, a piece of CSR
     pair13  one row of 1 entry (k = 0) and one of 3 entries (k = 1, 2, 3) share a tile row;   row_id: all first rows, then all second rows
     four    a row of 4 entries, of 3 that found no partner, or of 2 that found none
     pair22  two rows of 2 entries share a tile row;                                            row_id: all first rows, then all second rows
@@ -21,8 +21,8 @@
 enum {
   TC_DASP_TILE_ROWS  = 8,
   TC_DASP_TILE_SLOTS = 32,
-  TC_DASP_SEGMENT    = 512, // part of the definition of the result's bits: the sum of a longer row is the sum of its segments' sums
-  TC_DASP_CHAINS     = 32,
+  TC_DASP_SEGMENT    = 2048, // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
+  TC_DASP_CHAINS     = 128,
   TC_DASP_PAD        = -1
 };
 
@@ -33,6 +33,8 @@ typedef struct {
   int32_t num_medium, num_blocks;            // medium rows and their blocks of 8
   int32_t num_pair13, num_four, num_pair22;  // tile rows of each short section
   int32_t num_one, num_empty;                // rows
+  int32_t longest_medium;                    // entries
+  float   scattered;                         // share of the entries of medium tiles whose column is far from that of the row above: how well gathers coalesce
   int64_t slot_medium, slot_pair13, slot_four, slot_pair22, slot_one, slot_tail; // where the sections of val, col, map begin
   int32_t row_medium, row_pair13, row_four, row_pair22, row_one, row_empty;      // where the sections of row_id begin
   double  *val;         // [num_slots]

@@ -29,6 +29,14 @@ __device__ __forceinline__ double tc_warp_sum(double v)
   return v;
 }
 
+/* Largest v of a warp, v >= 0 */
+__device__ __forceinline__ int tc_warp_max(int v)
+{
+#pragma unroll
+  for (int half = tc_warp_size / 2; half > 0; half /= 2) v = max(v, __shfl_xor_sync(tc_full_warp, v, half));
+  return v;
+}
+
 /* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. y may be z. */
 __device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const double *y, double *z)
 {

@@ -1,7 +1,9 @@
 # Sourced by the other scripts: where things are, how messages look, how packages are installed.
+# shellcheck shell=bash disable=SC2034
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${AIJTCCUSPARSE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aijtccusparse}
+unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that started us
 petsc_release=${PETSC_RELEASE:-3.26.1}
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -25,3 +27,17 @@ cuda_arch() {
     printf '%s\n' "${cap:-90}"
   fi
 }
+
+jobs_wanted() { printf '%s\n' "${JOBS:-$(nproc)}"; }
+
+# Open MPI 4 and 5: more ranks than cores, also as root, and no pinning, since several programs run at the same time
+mpi_env() {
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
+  export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+}
+
+# does MPI itself say that it takes device pointers? PETSc's configure believes the distribution's Open MPI, wrongly
+mpi_gpu_aware() { ompi_info --parsable --all 2>/dev/null | grep -q 'mpi_built_with_cuda_support:value:true'; }
+
+has_gpu() { nvidia-smi -L 2>/dev/null | grep -q '^GPU'; }

@@ -35,12 +35,18 @@ dir=$cache/petsc-$petsc_release
 arch=arch-$kind-$key
 stamp=$dir/$arch/.complete
 
+# pip looks into the package for its name and version. With the setuptools at hand, of this python or the distribution's, that needs no other package
+download() {
+  local options=(--quiet --no-deps --no-binary :all: -d "$1" "petsc==$petsc_release")
+  python3 -m pip download --no-build-isolation "${options[@]}" || /usr/bin/python3 -m pip download --no-build-isolation "${options[@]}" || python3 -m pip download "${options[@]}"
+}
+
 fetch_source() {
   [ ! -f "$dir/.unpacked" ] || return 0
   say "fetching the source package of PETSc $petsc_release"
   local tmp
   tmp=$(mktemp -d "$cache/fetch.XXXXXX")
-  python3 -m pip download --quiet --no-deps --no-binary :all: -d "$tmp" "petsc==$petsc_release" >&2 || { rm -rf "$tmp"; die "pip could not download petsc==$petsc_release"; }
+  download "$tmp" 2>"$tmp/log" || { cat "$tmp/log" >&2; rm -rf "$tmp"; die "pip could not download petsc==$petsc_release"; }
   mkdir "$tmp/tree"
   tar -xf "$tmp"/petsc-*.tar.gz -C "$tmp/tree" --strip-components=1
   touch "$tmp/tree/.unpacked"
@@ -58,7 +64,7 @@ build() {
   say "configuring PETSc $petsc_release ($arch): ${options[*]}"
   env -u PETSC_DIR -u PETSC_ARCH -u MAKEFLAGS -u MAKELEVEL ./configure PETSC_ARCH="$arch" "${options[@]}" 2>&1 | progress "$cache/$arch.configure.log" 100 || { tail -30 "$cache/$arch.configure.log" >&2; die "configure failed: $cache/$arch.configure.log"; }
   say "building PETSc $petsc_release ($arch), some minutes"
-  env -u MAKEFLAGS -u MAKELEVEL make PETSC_DIR="$dir" PETSC_ARCH="$arch" MAKE_NP="$(nproc)" all 2>&1 | progress "$cache/$arch.make.log" 200 || { tail -30 "$cache/$arch.make.log" >&2; die "the build failed: $cache/$arch.make.log"; }
+  make PETSC_DIR="$dir" PETSC_ARCH="$arch" MAKE_NP="$(jobs_wanted)" all 2>&1 | progress "$cache/$arch.make.log" 200 || { tail -30 "$cache/$arch.make.log" >&2; die "the build failed: $cache/$arch.make.log"; }
   touch "$stamp"
   say "PETSc $petsc_release ($arch) is ready"
 }

@@ -13,12 +13,15 @@ static const struct {
   int32_t long_row;     // rows of at least this many entries are long (paper: 256)
   int32_t regular_fill; // used slots, of 32, that keep a tile of a medium block regular (paper: 75%)
   int32_t min_pair13;   // fewer pairs of 1 and 3 entries than this are not worth a section (paper: 128)
-} dasp = {256, 24, 128};
+  int32_t window_row;   // medium rows of at most this many entries are sorted, rows of 1 and 3 paired within windows, so that x and y stay local (paper: none)
+  int32_t window;       // matrix rows in a window
+} dasp = {256, 24, 128, 40, 512};
 
 typedef struct {
   int32_t next_long, next_pair1, next_pair3, next_four, next_two, next_one, next_empty;
   int32_t two_rows_paired; // rows of 2 entries that go to pair22; the odd one out goes to four
-  int32_t medium_next[256];
+  int32_t ones_to_pair, threes_to_pair; // rows of 1 and of 3 entries of the current window that still go to pair13
+  int32_t next_medium, medium_next[256]; // the first free medium slot, and that of each length within the current window
 } cursor;
 
 static int64_t tile_slots(int64_t tile_rows)
@@ -40,57 +43,87 @@ static tc_status new_array(void *array, int64_t count, size_t item_size)
   return TC_OK;
 }
 
+/* Hands the next medium slots out to the lengths from `longest` down to `shortest`, count[length] to each */
+static void hand_out(cursor *at, const int32_t count[256], int32_t longest, int32_t shortest)
+{
+  for (int32_t length = longest; length >= shortest; --length) {
+    at->medium_next[length] = at->next_medium;
+    at->next_medium += count[length];
+  }
+}
+
+/* Adds the lengths of the rows of the window that begins at `row` to `count`, long rows counting as length 0; returns how many pairs of 1 and 3 it holds */
+static int32_t count_window(const tc_csr *A, int32_t row, int32_t count[256])
+{
+  const int32_t end = A->num_rows - row > dasp.window ? row + dasp.window : A->num_rows, ones = count[1], threes = count[3];
+
+  for (int32_t i = row; i < end; ++i) {
+    const int32_t length = row_length(A, i);
+
+    ++count[length < dasp.long_row ? length : 0];
+  }
+  return count[1] - ones < count[3] - threes ? count[1] - ones : count[3] - threes;
+}
+
 /* Row classes: how many rows of each, where their row_id sections begin, and where each class starts writing */
 static void classify(const tc_csr *A, tc_dasp *D, cursor *at)
 {
-  int32_t count[256] = {0}, start = 0;
+  int32_t count[256] = {0};
 
-  for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int32_t length = row_length(A, i);
-
-    if (length >= dasp.long_row) {
-      ++D->num_long;
-      D->num_segments += (length + TC_DASP_SEGMENT - 1) / TC_DASP_SEGMENT;
-    } else ++count[length];
-  }
-  D->num_pair13 = (count[1] < count[3] ? count[1] : count[3]) / TC_DASP_TILE_ROWS * TC_DASP_TILE_ROWS;
+  for (int64_t row = 0; row < A->num_rows; row += dasp.window) D->num_pair13 += count_window(A, (int32_t)row, count);
   if (D->num_pair13 < dasp.min_pair13) D->num_pair13 = 0;
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    if (row_length(A, i) < dasp.long_row) continue;
+    ++D->num_long;
+    D->num_segments += (row_length(A, i) + TC_DASP_SEGMENT - 1) / TC_DASP_SEGMENT;
+  }
+  for (int32_t length = 5; length < dasp.long_row; ++length) {
+    D->num_medium += count[length];
+    if (count[length] > 0) D->longest_medium = length;
+  }
+  D->num_blocks = (D->num_medium + TC_DASP_TILE_ROWS - 1) / TC_DASP_TILE_ROWS;
   D->num_pair22 = count[2] / 2;
   D->num_four   = count[4] + count[3] - D->num_pair13 + count[2] % 2;
   D->num_one    = count[1] - D->num_pair13;
-  D->num_empty  = count[0];
-  D->row_medium = start = D->num_long;
-  for (int32_t length = dasp.long_row - 1; length > 4; --length) {
-    at->medium_next[length] = start;
-    start += count[length];
-  }
-  D->num_medium = start - D->row_medium;
-  D->num_blocks = (D->num_medium + TC_DASP_TILE_ROWS - 1) / TC_DASP_TILE_ROWS;
-  D->row_pair13 = start;
+  D->num_empty  = count[0] - D->num_long;
+  D->row_medium = D->num_long;
+  D->row_pair13 = D->row_medium + D->num_medium;
   D->row_four   = D->row_pair13 + 2 * D->num_pair13;
   D->row_pair22 = D->row_four + D->num_four;
   D->row_one    = D->row_pair22 + 2 * D->num_pair22;
   D->row_empty  = D->row_one + D->num_one;
 
+  at->next_medium     = D->row_medium;
   at->next_pair1      = D->row_pair13;
   at->next_pair3      = D->row_pair13 + D->num_pair13;
   at->next_four       = D->row_four;
   at->next_one        = D->row_one;
   at->next_empty      = D->row_empty;
   at->two_rows_paired = 2 * D->num_pair22;
+  hand_out(at, count, dasp.long_row - 1, dasp.window_row + 1);
 }
 
-/* row_id: every class keeps the matrix order of its rows, so that neighbours stay neighbours */
+static void open_window(const tc_csr *A, const tc_dasp *D, cursor *at, int32_t row)
+{
+  int32_t       count[256] = {0};
+  const int32_t pairs      = count_window(A, row, count);
+
+  at->ones_to_pair = at->threes_to_pair = D->num_pair13 > 0 ? pairs : 0;
+  hand_out(at, count, dasp.window_row, 5);
+}
+
+/* row_id: every class keeps the matrix order of its rows, medium rows up to the sort, so that neighbours stay neighbours */
 static void order_rows(const tc_csr *A, tc_dasp *D, cursor *at)
 {
   for (int32_t i = 0; i < A->num_rows; ++i) {
     const int32_t length = row_length(A, i);
     int32_t       slot;
 
+    if (i % dasp.window == 0) open_window(A, D, at, i);
     if (length >= dasp.long_row) slot = at->next_long++;
     else if (length > 4) slot = at->medium_next[length]++;
-    else if (length == 1 && at->next_pair1 < D->row_pair13 + D->num_pair13) slot = at->next_pair1++;
-    else if (length == 3 && at->next_pair3 < D->row_pair13 + 2 * D->num_pair13) slot = at->next_pair3++;
+    else if (length == 1 && at->ones_to_pair-- > 0) slot = at->next_pair1++;
+    else if (length == 3 && at->threes_to_pair-- > 0) slot = at->next_pair3++;
     else if (length == 2 && at->next_two < at->two_rows_paired) {
       slot = D->row_pair22 + at->next_two / 2 + (at->next_two % 2) * D->num_pair22;
       ++at->next_two;
@@ -216,6 +249,22 @@ static void fill_short(const tc_csr *A, tc_dasp *D)
   for (int32_t i = 0; i < D->num_one; ++i) put(A, D, D->slot_one + i, A->row_ptr[D->row_id[D->row_one + i]]);
 }
 
+/* Looks at every 16th block: a column further than a cache line from that of the row above costs a gather of its own */
+static void measure_scatter(tc_dasp *D)
+{
+  enum { SAMPLE = 16, LINE = 16 };
+  int64_t seen = 0, far = 0;
+
+  for (int32_t b = 0; b < D->num_blocks; b += SAMPLE) {
+    for (int64_t s = D->block_ptr[b]; s < D->block_ptr[b + 1]; ++s) {
+      if (s % TC_DASP_TILE_ROWS == 0 || D->col[s] == TC_DASP_PAD || D->col[s - 1] == TC_DASP_PAD) continue;
+      ++seen;
+      far += D->col[s] - D->col[s - 1] > LINE || D->col[s - 1] - D->col[s] > LINE;
+    }
+  }
+  D->scattered = seen > 0 ? (float)far / (float)seen : 0;
+}
+
 static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
 {
   cursor at = {0};
@@ -240,6 +289,7 @@ static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
   fill_long(A, D);
   fill_medium(A, D);
   fill_short(A, D);
+  measure_scatter(D);
   return TC_OK;
 }
 
@@ -284,6 +334,9 @@ static void dasp_stats(const void *view, tc_stats *stats)
   stats->num_slots         = D->num_slots;
   stats->num_nonempty_rows = D->num_rows - D->num_empty;
   stats->num_tile_rows     = (int64_t)D->num_medium + D->num_pair13 + D->num_four + D->num_pair22;
+  stats->mean_tile_row     = stats->num_tile_rows > 0 ? (double)(D->num_slots - D->slot_medium - D->num_one) / (double)stats->num_tile_rows : 0;
+  stats->longest_tile_row  = D->longest_medium > 4 ? D->longest_medium : 4;
+  stats->scattered         = D->scattered;
   snprintf(stats->classes, sizeof stats->classes, "long %d, medium %d, 1&3 %d, 3-4 %d, 2&2 %d, single %d, empty %d", D->num_long, D->num_medium, 2 * D->num_pair13, D->num_four, 2 * D->num_pair22, D->num_one, D->num_empty);
 }
 

@@ -16,9 +16,9 @@ TARGET static inline SUMS NAME(tile)(SUMS sum, const double *val, const int32_t 
   return sum;
 }
 
-TARGET static inline double NAME(butterfly)(double chain[TC_DASP_CHAINS])
+TARGET static inline double NAME(butterfly)(double chain[32])
 {
-  for (int half = TC_DASP_CHAINS / 2; half > 0; half /= 2) {
+  for (int half = 16; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) chain[i] += chain[i + half];
   }
   return chain[0];
@@ -26,13 +26,16 @@ TARGET static inline double NAME(butterfly)(double chain[TC_DASP_CHAINS])
 
 TARGET static double NAME(segment)(const tc_dasp *D, int32_t segment, const double *x)
 {
+  enum { TILES = TC_DASP_CHAINS / TC_DASP_TILE_ROWS };
   double chain[TC_DASP_CHAINS];
-  SUMS   sum[4] = {ZERO(), ZERO(), ZERO(), ZERO()};
-  int    j      = 0;
+  SUMS   sum[TILES];
 
-  for (int64_t s = D->segment_ptr[segment]; s < D->segment_ptr[segment + 1]; s += TC_DASP_TILE_SLOTS, j = (j + 1) % 4) sum[j] = NAME(tile)(sum[j], D->val + s, D->col + s, x);
-  for (j = 0; j < 4; ++j) STORE(chain + TC_DASP_TILE_ROWS * j, sum[j]);
-  return NAME(butterfly)(chain);
+  for (int j = 0; j < TILES; ++j) sum[j] = ZERO();
+  for (int64_t s = D->segment_ptr[segment]; s < D->segment_ptr[segment + 1]; s += TILES * TC_DASP_TILE_SLOTS) {
+    for (int j = 0; j < TILES && s + TC_DASP_TILE_SLOTS * j < D->segment_ptr[segment + 1]; ++j) sum[j] = NAME(tile)(sum[j], D->val + s + TC_DASP_TILE_SLOTS * j, D->col + s + TC_DASP_TILE_SLOTS * j, x);
+  }
+  for (int j = 0; j < TILES; ++j) STORE(chain + TC_DASP_TILE_ROWS * j, sum[j]);
+  return (NAME(butterfly)(chain) + NAME(butterfly)(chain + 32)) + (NAME(butterfly)(chain + 64) + NAME(butterfly)(chain + 96));
 }
 
 TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const double *y, double *z)
@@ -42,10 +45,10 @@ TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const doub
 
     if (end - first == 1) NAME(finish)(NAME(segment)(D, first, x), D->row_id[r], y, z);
     else {
-      double chain[TC_DASP_CHAINS] = {0};
+      double lane[32] = {0};
 
-      for (int32_t s = first; s < end; ++s) chain[(s - first) % TC_DASP_CHAINS] += NAME(segment)(D, s, x);
-      NAME(finish)(NAME(butterfly)(chain), D->row_id[r], y, z);
+      for (int32_t s = first; s < end; ++s) lane[(s - first) % 32] += NAME(segment)(D, s, x);
+      NAME(finish)(NAME(butterfly)(lane), D->row_id[r], y, z);
     }
   }
 }

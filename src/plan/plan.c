@@ -19,17 +19,20 @@ struct tc_plan {
 };
 
 /*
-  Which arithmetic serves which device. Both give the same bits; a tensor-core fragment spreads one row over four lanes, so it wins while there are too few
-  rows to give every thread one; scalar kernels win beyond, and wherever FP64 tensor cores are missing or emulated. Measured: docs/performance.md.
+  When scalar arithmetic beats tensor-core fragments on a device; both give the same bits. A fragment spreads a row over four lanes, a scalar lane owns one: the
+  latter wins on short rows and, given enough rows to fill the device, where gathers do not coalesce, but one long row holds its whole warp up.
+  Measured on an H200 with `tcbench spmv -arithmetic mma,fma` (docs/performance.md); sm_80 follows it unmeasured. Devices that are not listed have no FP64 tensor
+  cores worth using.
 */
 static const struct {
-  int         sm;
-  int64_t     scalar_rows; // from this many tile rows on, scalar; 0: always
-  const char *reason;
+  int     sm;
+  int32_t longest_row;    // scalar only if no row of a tile is longer
+  double  mean_row;       // scalar if the mean is at most this
+  double  scattered;      // or if at least this share of the entries is scattered
+  int64_t scattered_rows; // and there are so many rows of tiles
 } policies[] = {
-  {80,  400000, "FP64 tensor cores"               },
-  {90,  400000, "FP64 tensor cores"               },
-  {100, 0,      "FP64 tensor cores no faster here"},
+  {80, 40, 8.0, 0.5, 400000},
+  {90, 40, 8.0, 0.5, 400000},
 };
 
 static void *get_array(const void *view, const tc_array *array)
@@ -75,12 +78,14 @@ static tc_status choose_kernel(tc_plan *plan)
     snprintf(plan->why, sizeof plan->why, "host backend");
   } else if (arithmetic != TC_ARITHMETIC_AUTO) snprintf(plan->why, sizeof plan->why, "asked for");
   else {
+    const tc_stats *S = &plan->stats;
+
     arithmetic = TC_ARITHMETIC_FMA;
     snprintf(plan->why, sizeof plan->why, "no FP64 tensor cores on sm_%d", plan->sm);
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; ++i) {
       if (policies[i].sm != plan->sm) continue;
-      if (plan->stats.num_tile_rows < policies[i].scalar_rows) arithmetic = TC_ARITHMETIC_MMA;
-      snprintf(plan->why, sizeof plan->why, "%s, %lld packed rows, scalar from %lld", policies[i].reason, (long long)plan->stats.num_tile_rows, (long long)policies[i].scalar_rows);
+      if (S->longest_tile_row > policies[i].longest_row || (S->mean_tile_row > policies[i].mean_row && (S->scattered < policies[i].scattered || S->num_tile_rows < policies[i].scattered_rows))) arithmetic = TC_ARITHMETIC_MMA;
+      snprintf(plan->why, sizeof plan->why, "tile rows: %lld, mean %.1f, longest %d, scattered %.0f%%", (long long)S->num_tile_rows, S->mean_tile_row, S->longest_tile_row, 100 * S->scattered);
     }
   }
   plan->kernel = find_kernel(plan, arithmetic);

@@ -1,0 +1,81 @@
+#pragma once
+
+#include <petscmat.h>
+
+/* MANSEC = Mat */
+
+/*
+  Matrix types for MatSetType(), MatConvert() and -mat_type. The object keeps the type name of its parent, MATAIJCUSPARSE where a GPU serves it and MATAIJ
+  elsewhere, so MatGetType() returns the parent's name; MatIsAIJTCCUSPARSE() tells the difference.
+*/
+#define MATAIJTCCUSPARSE    "aijtccusparse"
+#define MATSEQAIJTCCUSPARSE "seqaijtccusparse"
+#define MATMPIAIJTCCUSPARSE "mpiaijtccusparse"
+
+/*E
+   MatAIJTCCUSPARSEBackend - Where the matrices of type `MATAIJTCCUSPARSE` are multiplied
+
+   Values:
++  `MAT_AIJTCCUSPARSE_BACKEND_AUTO` - on the GPU if there is one, otherwise on the host
+.  `MAT_AIJTCCUSPARSE_BACKEND_CUDA` - on the GPU; an error if that is not possible
+-  `MAT_AIJTCCUSPARSE_BACKEND_HOST` - on the host, with the same packed storage and the same results bit for bit
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetBackend()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_BACKEND_AUTO,
+  MAT_AIJTCCUSPARSE_BACKEND_CUDA,
+  MAT_AIJTCCUSPARSE_BACKEND_HOST
+} MatAIJTCCUSPARSEBackend;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSEBackends[];
+
+/*E
+   MatAIJTCCUSPARSESpMV - What multiplies a matrix of type `MATAIJTCCUSPARSE` with a vector
+
+   Values:
++  `MAT_AIJTCCUSPARSE_SPMV_AUTO`   - chosen per matrix
+.  `MAT_AIJTCCUSPARSE_SPMV_DASP`   - the packed DASP format
+-  `MAT_AIJTCCUSPARSE_SPMV_PARENT` - the operations of the parent type
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMV()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_SPMV_AUTO,
+  MAT_AIJTCCUSPARSE_SPMV_DASP,
+  MAT_AIJTCCUSPARSE_SPMV_PARENT
+} MatAIJTCCUSPARSESpMV;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMVs[];
+
+/*E
+   MatAIJTCCUSPARSEArithmetic - Which units of the GPU multiply a matrix of type `MATAIJTCCUSPARSE`; the results are the same bit for bit
+
+   Values:
++  `MAT_AIJTCCUSPARSE_ARITHMETIC_AUTO` - chosen by device and matrix
+.  `MAT_AIJTCCUSPARSE_ARITHMETIC_MMA`  - tensor cores
+-  `MAT_AIJTCCUSPARSE_ARITHMETIC_FMA`  - scalar fused multiply-add
+
+   Level: advanced
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetArithmetic()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_ARITHMETIC_AUTO,
+  MAT_AIJTCCUSPARSE_ARITHMETIC_MMA,
+  MAT_AIJTCCUSPARSE_ARITHMETIC_FMA
+} MatAIJTCCUSPARSEArithmetic;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
+
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void);
+PETSC_EXTERN PetscErrorCode MatIsAIJTCCUSPARSE(Mat, PetscBool *);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat, MatAIJTCCUSPARSEBackend *);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat, PetscInt64 *, PetscInt64 *, PetscInt64 *);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat, MatAIJTCCUSPARSESpMV);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat, MatAIJTCCUSPARSEArithmetic);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetEager(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat);

@@ -1,0 +1,373 @@
+/*
+  The public functions.
+*/
+#include "aijtccusparseimpl.h"
+
+/*MC
+   MATAIJTCCUSPARSE - "aijtccusparse" - Sparse matrices in compressed row storage whose products with vectors use the packed DASP format, on NVIDIA GPUs with
+   FP64 tensor cores or, with the same results bit for bit, on the host
+
+   Options Database Keys:
++  -mat_type aijtccusparse                             - sets the type in `MatSetFromOptions()`
+.  -mat_aijtccusparse_backend (auto|cuda|host)         - where products run; read when the type is set
+.  -mat_aijtccusparse_spmv (auto|dasp|parent)          - what multiplies, see `MatAIJTCCUSPARSESetSpMV()`
+.  -mat_aijtccusparse_arithmetic (auto|mma|fma)        - units of the GPU, see `MatAIJTCCUSPARSESetArithmetic()`
+.  -mat_aijtccusparse_eager (true|false)               - pack the pattern at assembly, see `MatAIJTCCUSPARSESetEager()`
+-  -mat_aijtccusparse_propagate (true|false)           - derived matrices get the type too, see `MatAIJTCCUSPARSESetPropagate()`
+
+   Level: beginner
+
+   Notes:
+   The matrix is of type `MATAIJCUSPARSE`, where a GPU serves it, or `MATAIJ`; only some of its operations are replaced, and `MatGetType()` returns the parent's
+   name. All other operations, assembly above all, are the parent's.
+
+   The packed storage is built at the first product and follows the matrix: new values in the old pattern are gathered again, a new pattern is packed anew. What
+   was chosen and how often it was rebuilt is shown by `MatView()` with `PETSC_VIEWER_ASCII_INFO`, and so by `-ksp_view`.
+
+   Whatever the packed format does not support is left to the parent's operations with a line of `-info`.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJ`, `MATAIJCUSPARSE`, `MatIsAIJTCCUSPARSE()`, `MatAIJTCCUSPARSEGetCounters()`, `MatAIJTCCUSPARSERestoreParent()`
+M*/
+
+/*@
+  MatIsAIJTCCUSPARSE - Is the matrix of type `MATAIJTCCUSPARSE`?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameter:
+. flg - `PETSC_TRUE` if it is
+
+  Level: beginner
+
+  Note:
+  `MatGetType()` and `PetscObjectTypeCompare()` cannot tell, they see the parent type.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetBackend()`
+@*/
+PetscErrorCode MatIsAIJTCCUSPARSE(Mat A, PetscBool *flg)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  PetscErrorCodeFn  *mult;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscAssertPointer(flg, 2);
+  *flg = PETSC_FALSE;
+  PetscCall(MatGetOperation(A, MATOP_MULT, &mult));
+  if (mult != (PetscErrorCodeFn *)MatMult_AIJTCCUSPARSE) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCContextGet(A, &tc));
+  *flg = (PetscBool)(tc != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The context of a matrix of our type, NULL for others */
+static PetscErrorCode MatTCContextGetIfOurs(Mat A, Mat_AIJTCCUSPARSE **tc)
+{
+  PetscBool ours;
+
+  PetscFunctionBegin;
+  *tc = NULL;
+  PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
+  if (ours) PetscCall(MatTCContextGet(A, tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSEGetBackend - Where are the products of the matrix computed?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix, of type `MATAIJTCCUSPARSE`
+
+  Output Parameter:
+. backend - `MAT_AIJTCCUSPARSE_BACKEND_CUDA` or `MAT_AIJTCCUSPARSE_BACKEND_HOST`
+
+  Options Database Key:
+. -mat_aijtccusparse_backend (auto|cuda|host) - chooses, when the type of the matrix is set
+
+  Level: intermediate
+
+  Note:
+  A matrix on the GPU that is bound to the CPU with `MatBindToCPU()` uses the host backend as long as it is.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEBackend`, `MatIsAIJTCCUSPARSE()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat A, MatAIJTCCUSPARSEBackend *backend)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const tc_backend  *current;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscAssertPointer(backend, 2);
+  PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCCurrentBackend(A, tc->parent, &current));
+  *backend = current == tc_backend_host() ? MAT_AIJTCCUSPARSE_BACKEND_HOST : MAT_AIJTCCUSPARSE_BACKEND_CUDA;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSEGetCounters - How often was the packed storage used as it was, refilled with new values, and built anew?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameters:
++ hits     - products that found the storage current, pass `NULL` if not needed
+. refills  - gatherings of new values into the old pattern, pass `NULL` if not needed
+- rebuilds - packings of a new pattern with its values, pass `NULL` if not needed
+
+  Level: intermediate
+
+  Notes:
+  For a parallel matrix the sums over the two blocks of this process. `MatView()` shows the sums over all processes.
+
+  All counts are zero for a matrix that is not of type `MATAIJTCCUSPARSE`.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEInvalidate()`, `MatAIJTCCUSPARSESetEager()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat A, PetscInt64 *hits, PetscInt64 *refills, PetscInt64 *rebuilds)
+{
+  Mat         blocks[2];
+  PetscInt    num;
+  tc_counters sum = {0, 0, 0};
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    Mat_AIJTCCUSPARSE *tc;
+    tc_counters        counters;
+
+    PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
+    if (!tc) continue;
+    MatTCGetCounters(tc, &counters);
+    sum.hits += counters.hits;
+    sum.refills += counters.refills;
+    sum.rebuilds += counters.rebuilds;
+  }
+  if (hits) *hits = sum.hits;
+  if (refills) *refills = sum.refills;
+  if (rebuilds) *rebuilds = sum.rebuilds;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetSpMV - Selects what multiplies the matrix with vectors
+
+  Logically Collective; `spmv` must contain common value
+
+  Input Parameters:
++ A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- spmv - `MAT_AIJTCCUSPARSE_SPMV_AUTO`, `MAT_AIJTCCUSPARSE_SPMV_DASP`, or `MAT_AIJTCCUSPARSE_SPMV_PARENT`
+
+  Options Database Key:
+. -mat_aijtccusparse_spmv (auto|dasp|parent) - what multiplies, default `auto`
+
+  Level: intermediate
+
+  Note:
+  Takes effect at the next product.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat A, MatAIJTCCUSPARSESpMV spmv)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveEnum(A, spmv, 2);
+  if (tc) {
+    MatTCSettings settings = tc->settings;
+
+    settings.spmv = spmv;
+    PetscCall(MatTCSetSettings(tc, &settings));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetArithmetic - Selects the units of the GPU that multiply the matrix with vectors
+
+  Logically Collective; `arithmetic` must contain common value
+
+  Input Parameters:
++ A          - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- arithmetic - `MAT_AIJTCCUSPARSE_ARITHMETIC_AUTO`, `MAT_AIJTCCUSPARSE_ARITHMETIC_MMA`, or `MAT_AIJTCCUSPARSE_ARITHMETIC_FMA`
+
+  Options Database Key:
+. -mat_aijtccusparse_arithmetic (auto|mma|fma) - units of the GPU, default `auto`
+
+  Level: advanced
+
+  Notes:
+  Takes effect at the next product. The results are the same bit for bit; the host backend ignores the choice.
+
+  Where the GPU lacks the units asked for, products are left to the parent type.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEArithmetic`, `MatAIJTCCUSPARSESetSpMV()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat A, MatAIJTCCUSPARSEArithmetic arithmetic)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveEnum(A, arithmetic, 2);
+  if (tc) {
+    MatTCSettings settings = tc->settings;
+
+    settings.arithmetic = arithmetic;
+    PetscCall(MatTCSetSettings(tc, &settings));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetEager - Packs the pattern when the matrix is assembled, not at its first product
+
+  Logically Collective; `eager` must contain common value
+
+  Input Parameters:
++ A     - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- eager - `PETSC_TRUE` to pack at assembly
+
+  Options Database Key:
+. -mat_aijtccusparse_eager (true|false) - pack the pattern at assembly, default `false`
+
+  Level: intermediate
+
+  Note:
+  The values, which may still change between assembly and product, are gathered at the product, which counts as the rebuild.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetCounters()`, `MatAssemblyEnd()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetEager(Mat A, PetscBool eager)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveBool(A, eager, 2);
+  if (tc) tc->settings.eager = eager;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetPropagate - Do matrices that PETSc derives from a matrix of type `MATAIJTCCUSPARSE` on the GPU get its type too?
+
+  Logically Collective on `PETSC_COMM_WORLD`
+
+  Input Parameter:
+. propagate - `PETSC_FALSE` to leave derived matrices plain `MATAIJCUSPARSE`
+
+  Options Database Key:
+. -mat_aijtccusparse_propagate (true|false) - propagate the type, default `true`
+
+  Level: advanced
+
+  Notes:
+  Derived matrices are coarse operators of `PCGAMG`, sparse products, and the like, which PETSc creates by the name of the parent type. Once a matrix of type
+  `MATAIJTCCUSPARSE` on the GPU has been created on a communicator as large as `PETSC_COMM_WORLD`, the name stands for our type in the whole program, so that
+  matrices created as `MATAIJCUSPARSE` become ours as well. `PETSC_FALSE` gives the name back to PETSC at once.
+
+  Without a GPU nothing is propagated: the parent type is then `MATAIJ`.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatRegister()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool propagate)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCSetPropagation(propagate));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSEInvalidate - Tells that the values of the matrix have changed in a way that PETSc does not know of
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+
+  Level: advanced
+
+  Notes:
+  Needed after writing into arrays that were given to `MatCreateSeqAIJWithArrays()` or kept from a getter after they were restored, if neither
+  `MatAssemblyEnd()` nor `PetscObjectStateIncrease()` follows. The next product gathers the values again.
+
+  A matrix that was left to the parent type because of an earlier failure is tried again.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetCounters()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat A)
+{
+  Mat      blocks[2];
+  PetscInt num;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    Mat_AIJTCCUSPARSE *tc;
+
+    PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
+    if (!tc) continue;
+    tc->generation++;
+    tc->declined = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSERestoreParent - Turns a matrix of type `MATAIJTCCUSPARSE` into a plain matrix of its parent type, in place
+
+  Logically Collective
+
+  Input Parameter:
+. A - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+
+  Level: intermediate
+
+  Note:
+  `MatConvert()` to the parent type does nothing, since the type name is the parent's already.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatConvert()`, `MatAIJTCCUSPARSESetSpMV()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat A)
+{
+  Mat      parts[3];
+  PetscInt num;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscCall(MatTCGetBlocks(A, &num, parts));
+  if (parts[0] != A) parts[num++] = A;
+  for (PetscInt i = 0; i < num; i++) {
+    PetscBool ours;
+
+    PetscCall(MatIsAIJTCCUSPARSE(parts[i], &ours));
+    if (ours) PetscCall(MatTCUninstall(parts[i]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const tc_backend  *backend;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
+  backend->fault_arm(point, n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,73 @@
+/*
+  The PETSc releases we compile against, 3.24 to 3.26: everything that differs between them, and everything we use that their public headers do not declare.
+*/
+#pragma once
+
+#include <petscmat.h>
+#include <petscdevice.h>
+#include <petsc/private/matimpl.h> /* structure_only, which no public function tells */
+
+#if PETSC_VERSION_LT(3, 24, 0) || PETSC_VERSION_GE(3, 27, 0)
+  #error "aijtccusparse supports the PETSc releases 3.24, 3.25 and 3.26"
+#endif
+
+/* Constructors of the parent types: exported by libpetsc, declared nowhere */
+PETSC_EXTERN PetscErrorCode MatCreate_SeqAIJ(Mat);
+PETSC_EXTERN PetscErrorCode MatCreate_MPIAIJ(Mat);
+#if PetscDefined(HAVE_CUDA)
+PETSC_EXTERN PetscErrorCode MatCreate_SeqAIJCUSPARSE(Mat);
+PETSC_EXTERN PetscErrorCode MatCreate_MPIAIJCUSPARSE(Mat);
+
+/* The stream of the parent's value updates, a cudaStream_t; declared here because petscdevice_cuda.h needs the CUDA headers */
+struct CUstream_st;
+PETSC_EXTERN struct CUstream_st *PetscDefaultCudaStream;
+#endif
+
+/* Does the matrix hold a pattern without values? */
+static inline PetscBool MatTCIsStructureOnly(Mat A)
+{
+  return A->structure_only;
+}
+
+/* The stream of PETSc's current device context; NULL, the legacy default stream, if that context is not CUDA's */
+static inline PetscErrorCode MatTCGetCurrentStream(void **stream)
+{
+  PetscDeviceContext context;
+  PetscDeviceType    type;
+  void              *handle;
+
+  PetscFunctionBegin;
+  *stream = NULL;
+  PetscCall(PetscDeviceContextGetCurrentContext(&context));
+  PetscCall(PetscDeviceContextGetDeviceType(context, &type));
+  if (type == PETSC_DEVICE_CUDA) {
+    PetscCall(PetscDeviceContextGetStreamHandle(context, &handle));
+    *stream = *(void **)handle;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The stream on which the parent updates values */
+static inline void *MatTCGetParentStream(void)
+{
+#if PetscDefined(HAVE_CUDA)
+  return (void *)PetscDefaultCudaStream;
+#else
+  return NULL;
+#endif
+}
+
+/* The device values of a parent on the GPU; getting brings them up to date */
+#if PetscDefined(HAVE_CUDA)
+  #define MatTCGetDeviceValues     MatSeqAIJCUSPARSEGetArrayRead
+  #define MatTCRestoreDeviceValues MatSeqAIJCUSPARSERestoreArrayRead
+#else
+static inline PetscErrorCode MatTCNoDeviceValues(Mat A, const PetscScalar **values)
+{
+  PetscFunctionBegin;
+  *values = NULL;
+  SETERRQ(PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A matrix on the GPU with a PETSc that has no CUDA");
+}
+  #define MatTCGetDeviceValues     MatTCNoDeviceValues
+  #define MatTCRestoreDeviceValues MatTCNoDeviceValues
+#endif

@@ -1,0 +1,124 @@
+/*
+  The context of a matrix: its life, and its settings.
+*/
+#include "aijtccusparseimpl.h"
+
+static const char context_name[] = "MatAIJTCCUSPARSE_context";
+
+const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatAIJTCCUSPARSEBackend", "MAT_AIJTCCUSPARSE_BACKEND_", NULL};
+const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
+const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
+
+/* The counts of the present plan and of those before it */
+void MatTCGetCounters(const Mat_AIJTCCUSPARSE *tc, tc_counters *counters)
+{
+  tc_counters now = {0, 0, 0};
+
+  if (tc->plan) tc_plan_counters(tc->plan, &now);
+  counters->hits     = tc->retired.hits + now.hits;
+  counters->refills  = tc->retired.refills + now.refills;
+  counters->rebuilds = tc->retired.rebuilds + now.rebuilds;
+}
+
+/* Forgets everything that was built; keeps the counts and the settings */
+PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *tc)
+{
+  PetscFunctionBegin;
+  MatTCGetCounters(tc, &tc->retired);
+  tc_plan_destroy(&tc->plan);
+  tc->prepared = PETSC_FALSE;
+  tc->declined = PETSC_FALSE;
+  PetscCall(MatTCStageRelease(tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCContextDestroy(PetscCtxRt context)
+{
+  Mat_AIJTCCUSPARSE *tc = *(Mat_AIJTCCUSPARSE **)context;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextReset(tc));
+  PetscCall(PetscFree(tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* NULL if the matrix has none */
+PetscErrorCode MatTCContextGet(Mat A, Mat_AIJTCCUSPARSE **tc)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectContainerQuery((PetscObject)A, context_name, (void *)tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCContextCreate(Mat A, Mat_AIJTCCUSPARSE **tc)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscNew(tc));
+  PetscCall(PetscObjectContainerCompose((PetscObject)A, context_name, *tc, MatTCContextDestroy));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCContextRemove(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectCompose((PetscObject)A, context_name, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Settings that change what is built make the next product build anew */
+PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *settings)
+{
+  PetscFunctionBegin;
+  if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic) PetscCall(MatTCContextReset(tc));
+  tc->settings = *settings;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the options database says, with the prefix of the matrix; for matrices on which MatSetFromOptions() may never be called */
+PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
+{
+  PetscOptions options;
+  const char  *prefix;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(settings, sizeof(*settings)));
+  PetscCall(PetscObjectGetOptions((PetscObject)A, &options));
+  PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmv", MatAIJTCCUSPARSESpMVs, (PetscEnum *)&settings->spmv, NULL));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_arithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum *)&settings->arithmetic, NULL));
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOptionsObject)
+{
+  Mat_AIJTCCUSPARSE      *tc;
+  const MatTCParent      *parent;
+  MatTCSettings           settings;
+  MatAIJTCCUSPARSEBackend backend;
+  PetscErrorCodeFn       *f;
+  PetscBool               propagate = PETSC_TRUE, set;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  PetscCall(MatTCParentOp(A, parent, MATOP_SET_FROM_OPTIONS, &f));
+  if (f) PetscCall((*(PetscErrorCode (*)(Mat, PetscOptionItems))f)(A, PetscOptionsObject));
+  PetscCall(MatTCContextGet(A, &tc));
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  backend  = parent->cuda ? MAT_AIJTCCUSPARSE_BACKEND_CUDA : MAT_AIJTCCUSPARSE_BACKEND_HOST;
+  settings = tc->settings;
+  PetscOptionsHeadBegin(PetscOptionsObject, "AIJTCCUSPARSE options");
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
+  if (set && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
+    PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-mat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix");
+    PetscCall(PetscInfo(A, "-mat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n"));
+  }
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmv", "What multiplies with a vector", "MatAIJTCCUSPARSESetSpMV", MatAIJTCCUSPARSESpMVs, (PetscEnum)settings.spmv, (PetscEnum *)&settings.spmv, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
+  PetscOptionsHeadEnd();
+  if (set) PetscCall(MatTCSetPropagation(propagate));
+  PetscCall(MatTCSetSettings(tc, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

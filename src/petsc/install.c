@@ -1,0 +1,302 @@
+/*
+  Making an object of a parent type one of ours, and back. Every operation here calls the parent's and then repairs what the parent has undone.
+*/
+#include "aijtccusparseimpl.h"
+
+/* Installs our operations on an object that the parent has just made or rebuilt, with the settings of the object it comes from */
+static PetscErrorCode MatTCInstallLike(Mat A, Mat B)
+{
+  Mat_AIJTCCUSPARSE *tc, *copy;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCInstall(B, tc ? &tc->settings : NULL));
+  PetscCall(MatTCContextGet(B, &copy));
+  if (tc && copy) copy->view = tc->view;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's operation for A; an error if it has none */
+static PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn **f)
+{
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCParentOp(A, parent, op, f));
+  PetscCheck(*f, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "Type %s has no operation %d", parent->type, (int)op);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDuplicate_AIJTCCUSPARSE(Mat A, MatDuplicateOption option, Mat *B)
+{
+  PetscErrorCodeFn *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetParentOp(A, MATOP_DUPLICATE, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, MatDuplicateOption, Mat *))f)(A, option, B));
+  PetscCall(MatTCInstallLike(A, *B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreateSubMatrix_AIJTCCUSPARSE(Mat A, IS rows, IS cols, MatReuse reuse, Mat *B)
+{
+  PetscErrorCodeFn *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRIX, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, IS, IS, MatReuse, Mat *))f)(A, rows, cols, reuse, B));
+  PetscCall(MatTCInstallLike(A, *B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
+{
+  PetscErrorCodeFn *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRICES, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]))f)(A, n, rows, cols, reuse, B));
+  for (PetscInt i = 0; i < n; i++) PetscCall(MatTCInstallLike(A, (*B)[i]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatBindToCPU_AIJTCCUSPARSE(Mat A, PetscBool bind)
+{
+  PetscErrorCodeFn *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetParentOp(A, MATOP_BIND_TO_CPU, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, PetscBool))f)(A, bind));
+  PetscCall(MatTCInstallLike(A, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  PetscErrorCodeFn  *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetParentOp(A, MATOP_ASSEMBLY_END, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, MatAssemblyType))f)(A, type));
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) PetscCall(MatTCInstallView(A, tc));
+  if (!tc || !tc->settings.eager || type != MAT_FINAL_ASSEMBLY) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->parent->mpi) {
+    Mat      blocks[2];
+    PetscInt num;
+
+    PetscCall(MatTCEnsureBlocks(A, tc));
+    PetscCall(MatTCGetBlocks(A, &num, blocks));
+    for (PetscInt i = 0; i < num; i++) {
+      PetscCall(MatTCContextGet(blocks[i], &tc));
+      PetscCall(MatTCPrepare(blocks[i], tc));
+    }
+  } else PetscCall(MatTCPrepare(A, tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  MatStoreValues() and MatRetrieveValues() of the parent copy the host values without looking whether the GPU has newer ones, or telling it afterwards
+*/
+static PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat A)
+{
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  if (parent->mpi) {
+    Mat_AIJTCCUSPARSE *tc;
+
+    PetscCall(MatTCContextGet(A, &tc));
+    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
+  } else {
+    const PetscScalar *values;
+
+    PetscCall(MatSeqAIJGetArrayRead(A, &values));
+    PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
+  }
+  PetscCall((*parent->store_values)(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
+{
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  if (parent->mpi) {
+    Mat_AIJTCCUSPARSE *tc;
+
+    PetscCall(MatTCContextGet(A, &tc));
+    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
+    PetscCall((*parent->retrieve_values)(A));
+  } else {
+    PetscScalar *values;
+
+    PetscCall(MatSeqAIJGetArrayWrite(A, &values));
+    PetscCall((*parent->retrieve_values)(A));
+    PetscCall(MatSeqAIJRestoreArrayWrite(A, &values));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  What we replace. Where the parent has no such operation neither have we, except for the conversion into our type. CREATE_SUBMATRICES stays the parent's on
+  parallel matrices: its results belong together and have their own way to be destroyed.
+*/
+static const struct {
+  MatOperation      op;
+  PetscErrorCodeFn *f;
+  PetscBool         mpi, always;
+} overrides[] = {
+  {MATOP_MULT,               (PetscErrorCodeFn *)MatMult_AIJTCCUSPARSE,              PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_MULT_ADD,           (PetscErrorCodeFn *)MatMultAdd_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_MULT_TRANSPOSE,     (PetscErrorCodeFn *)MatMultTranspose_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_MULT_TRANSPOSE_ADD, (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_ASSEMBLY_END,       (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_CREATE_SUBMATRICES, (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE, PETSC_FALSE, PETSC_FALSE},
+  {MATOP_CREATE_SUBMATRIX,   (PetscErrorCodeFn *)MatCreateSubMatrix_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_CONVERT_FROM,       (PetscErrorCodeFn *)MatConvertFrom_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_TRUE },
+  {MATOP_SET_FROM_OPTIONS,   (PetscErrorCodeFn *)MatSetFromOptions_AIJTCCUSPARSE,    PETSC_TRUE,  PETSC_TRUE },
+  {MATOP_BIND_TO_CPU,        (PetscErrorCodeFn *)MatBindToCPU_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
+};
+
+/*
+  Installs or repairs. Objects that are not of a parent type, factors, and objects with a way of their own to be destroyed are left alone. New contexts get the
+  given settings or, for NULL, those of the options database; existing contexts keep theirs for NULL.
+*/
+PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const MatTCParent *parent;
+  MatFactorType      factor;
+  PetscErrorCodeFn  *destroy;
+  MatTCSettings      from_options;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  if (!parent) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetFactorType(A, &factor));
+  PetscCall(MatGetOperation(A, MATOP_DESTROY, &destroy));
+  if (factor != MAT_FACTOR_NONE || (destroy != parent->ops[0][MATOP_DESTROY] && destroy != (PetscErrorCodeFn *)parent->destroy)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCContextGet(A, &tc));
+  if (!tc) {
+    PetscCall(MatTCContextCreate(A, &tc));
+    if (!settings) {
+      PetscCall(MatTCSettingsFromDatabase(A, &from_options));
+      settings = &from_options;
+    }
+    tc->settings = *settings;
+  } else {
+    if (tc->parent != parent) PetscCall(MatTCContextReset(tc));
+    if (settings) PetscCall(MatTCSetSettings(tc, settings));
+  }
+  tc->parent = parent;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(overrides); i++) {
+    if ((parent->mpi && !overrides[i].mpi) || (!parent->ops[0][overrides[i].op] && !overrides[i].always)) continue;
+    PetscCall(MatSetOperation(A, overrides[i].op, overrides[i].f));
+  }
+  PetscCall(MatTCInstallView(A, tc));
+  PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", MatRetrieveValues_AIJTCCUSPARSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Back to a plain object of the parent type */
+PetscErrorCode MatTCUninstall(Mat A)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, &parent));
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatSetOperation(A, MATOP_VIEW, tc->view ? tc->view : parent->ops[0][MATOP_VIEW]));
+  PetscCall(MatTCContextRemove(A));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(overrides); i++) {
+    PetscErrorCodeFn *f;
+
+    if (parent->mpi && !overrides[i].mpi) continue;
+    PetscCall(MatTCParentOp(A, parent, overrides[i].op, &f));
+    PetscCall(MatSetOperation(A, overrides[i].op, f));
+  }
+  PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In MatHeaderMerge() the object has neither lists nor type_name when this is called */
+PetscErrorCode MatTCDestroy(Mat A, const MatTCParent *parent)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCContextRemove(A));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", NULL));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", NULL));
+  PetscCall((*(PetscErrorCode (*)(Mat))parent->ops[0][MATOP_DESTROY])(A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Conversion into our type, found on a fresh matrix of it. The source may be anything that converts to the parent type.
+*/
+PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat A, MatType newtype, MatReuse reuse, Mat *B)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const MatTCParent *parent;
+  MatTCSettings      settings;
+  PetscBool          cuda, mpi, seq, same;
+  PetscMPIInt        size;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) settings = tc->settings;
+  else PetscCall(MatTCSettingsFromDatabase(A, &settings));
+  PetscCall(MatTCChooseBackend(A, &cuda));
+  PetscCall(MatTCPropagateFrom(A, cuda));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCall(PetscStrbeginswith(newtype, "mpi", &mpi));
+  PetscCall(PetscStrbeginswith(newtype, "seq", &seq));
+  if (!mpi && !seq) PetscCall(PetscStrbeginswith(((PetscObject)A)->type_name, "mpi", &mpi)); /* on one process a parallel matrix stays one */
+  PetscCall(MatTCParentGet((PetscBool)(mpi || (!seq && size > 1)), cuda, &parent));
+  PetscCall(PetscObjectTypeCompare((PetscObject)A, parent->type, &same));
+  if (!same) PetscCall(MatConvert(A, parent->type, reuse, B));
+  else if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, B));
+  else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *B, SAME_NONZERO_PATTERN));
+  PetscCall(MatTCInstall(*B, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCCreate(Mat A, PetscBool mpi)
+{
+  const MatTCParent *parent;
+  PetscBool          cuda;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCChooseBackend(A, &cuda));
+  PetscCall(MatTCParentGet(mpi, cuda, &parent));
+  PetscCall(MatTCPropagateFrom(A, cuda));
+  PetscCall((*parent->create)(A));
+  PetscCall(MatTCInstall(A, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatCreate_SeqAIJTCCUSPARSE(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCCreate(A, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatCreate_MPIAIJTCCUSPARSE(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCCreate(A, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

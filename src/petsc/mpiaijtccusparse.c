@@ -1,0 +1,43 @@
+/*
+  Parallel matrices: the parent multiplies with its two local blocks, overlapping the first with the exchange of ghost values, so all that is needed is that both
+  blocks are ours. PETSc makes new blocks in many places (preallocation, hash and COO assembly, disassembly, header merges), which is why this is checked at use.
+*/
+#include "aijtccusparseimpl.h"
+
+/* The local parts that hold entries: the matrix itself, or the existing blocks of a parallel matrix */
+PetscErrorCode MatTCGetBlocks(Mat A, PetscInt *num, Mat blocks[2])
+{
+  Mat       diagonal, off_diagonal;
+  PetscBool mpi;
+
+  PetscFunctionBegin;
+  *num = 0;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
+  if (mpi) {
+    PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &off_diagonal, NULL));
+    if (diagonal) blocks[(*num)++] = diagonal;
+    if (off_diagonal) blocks[(*num)++] = off_diagonal;
+  } else blocks[(*num)++] = A;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Makes the blocks of a parallel matrix ours, with its settings */
+PetscErrorCode MatTCEnsureBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc)
+{
+  Mat      blocks[2];
+  PetscInt num;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    Mat_AIJTCCUSPARSE *block;
+    PetscBool          ours;
+
+    PetscCall(MatIsAIJTCCUSPARSE(blocks[i], &ours));
+    if (ours) {
+      PetscCall(MatTCContextGet(blocks[i], &block));
+      PetscCall(MatTCSetSettings(block, &tc->settings));
+    } else PetscCall(MatTCInstall(blocks[i], &tc->settings));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,183 @@
+/*
+  The parent types: their constructors and operations, and the propagation of our type to matrices that PETSc creates by the parent's name.
+*/
+#include "aijtccusparseimpl.h"
+
+static PetscErrorCode MatDestroy_SeqAIJTC(Mat);
+static PetscErrorCode MatDestroy_MPIAIJTC(Mat);
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatDestroy_SeqAIJCUSPARSETC(Mat);
+static PetscErrorCode MatDestroy_MPIAIJCUSPARSETC(Mat);
+#endif
+
+/* Indexed by 2 * cuda + mpi */
+static MatTCParent parents[] = {
+  {.type = MATSEQAIJ, .create = MatCreate_SeqAIJ, .destroy = MatDestroy_SeqAIJTC},
+  {.type = MATMPIAIJ, .mpi = PETSC_TRUE, .create = MatCreate_MPIAIJ, .destroy = MatDestroy_MPIAIJTC},
+#if PetscDefined(HAVE_CUDA)
+  {.type = MATSEQAIJCUSPARSE, .cuda = PETSC_TRUE, .create = MatCreate_SeqAIJCUSPARSE, .destroy = MatDestroy_SeqAIJCUSPARSETC},
+  {.type = MATMPIAIJCUSPARSE, .mpi = PETSC_TRUE, .cuda = PETSC_TRUE, .create = MatCreate_MPIAIJCUSPARSE, .destroy = MatDestroy_MPIAIJCUSPARSETC},
+#endif
+};
+
+enum {
+  NUM_PARENTS = PETSC_STATIC_ARRAY_LENGTH(parents)
+};
+
+static PetscErrorCode MatDestroy_SeqAIJTC(Mat A)
+{
+  return MatTCDestroy(A, &parents[0]);
+}
+
+static PetscErrorCode MatDestroy_MPIAIJTC(Mat A)
+{
+  return MatTCDestroy(A, &parents[1]);
+}
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatDestroy_SeqAIJCUSPARSETC(Mat A)
+{
+  return MatTCDestroy(A, &parents[2]);
+}
+
+static PetscErrorCode MatDestroy_MPIAIJCUSPARSETC(Mat A)
+{
+  return MatTCDestroy(A, &parents[3]);
+}
+#endif
+
+/* Once per parent: its operations, unbound and bound to the CPU, from an object made by the parent's own constructor whatever is registered by its name */
+static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
+{
+  Mat fresh;
+
+  PetscFunctionBegin;
+  if (parent->captured) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatCreate(PETSC_COMM_SELF, &fresh));
+  PetscCall((*parent->create)(fresh));
+  for (int bound = 0; bound < 2; bound++) {
+    if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
+    for (int op = 0; op < MATTC_NUM_OPS; op++) PetscCall(MatGetOperation(fresh, (MatOperation)op, &parent->ops[bound][op]));
+  }
+  PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
+  PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));
+  PetscCall(MatDestroy(&fresh));
+  parent->captured = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCParentGet(PetscBool mpi, PetscBool cuda, const MatTCParent **parent)
+{
+  const int index = (cuda ? 2 : 0) + (mpi ? 1 : 0);
+
+  PetscFunctionBegin;
+  PetscCheck(index < NUM_PARENTS, PETSC_COMM_SELF, PETSC_ERR_PLIB, "No parent type on the GPU in a PETSc without CUDA");
+  PetscCall(MatTCParentCapture(&parents[index]));
+  *parent = &parents[index];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent whose type_name the object carries, NULL if it is none of ours */
+PetscErrorCode MatTCParentFind(Mat A, const MatTCParent **parent)
+{
+  PetscFunctionBegin;
+  *parent = NULL;
+  for (int i = 0; i < NUM_PARENTS; i++) {
+    PetscBool same;
+
+    PetscCall(PetscObjectTypeCompare((PetscObject)A, parents[i].type, &same));
+    if (!same) continue;
+    PetscCall(MatTCParentCapture(&parents[i]));
+    *parent = &parents[i];
+    break;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's operation for the object as it is now, bound to the CPU or not; may be NULL */
+PetscErrorCode MatTCParentOp(Mat A, const MatTCParent *parent, MatOperation op, PetscErrorCodeFn **f)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatBoundToCPU(A, &bound));
+  *f = parent->ops[parent->cuda && bound][op];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Propagation. The coarse operators of multigrid, sparse products and submatrices are created by the type_name of the matrix they come from, which is the
+  parent's. While propagation is on, the parents' names on the GPU are registered with the constructors below.
+*/
+static struct {
+  PetscBool wanted, on;
+} propagation = {PETSC_TRUE, PETSC_FALSE};
+
+#if PetscDefined(HAVE_CUDA)
+static PetscErrorCode MatCreate_SeqAIJCUSPARSE_Propagated(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate_SeqAIJCUSPARSE(A));
+  PetscCall(MatTCInstall(A, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreate_MPIAIJCUSPARSE_Propagated(Mat A)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreate_MPIAIJCUSPARSE(A));
+  PetscCall(MatTCInstall(A, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+#endif
+
+static PetscErrorCode MatTCRegisterParents(PetscBool on)
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_CUDA)
+  if (on != propagation.on) {
+    PetscCall(MatRegister(MATSEQAIJCUSPARSE, on ? MatCreate_SeqAIJCUSPARSE_Propagated : MatCreate_SeqAIJCUSPARSE));
+    PetscCall(MatRegister(MATMPIAIJCUSPARSE, on ? MatCreate_MPIAIJCUSPARSE_Propagated : MatCreate_MPIAIJCUSPARSE));
+    PetscCall(PetscInfo(NULL, "aijtccusparse: matrices created as %s and %s from now on are %s\n", MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, on ? "ours" : "PETSc's"));
+  }
+#endif
+  propagation.on = on;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCSetPropagation(PetscBool wanted)
+{
+  PetscFunctionBegin;
+  propagation.wanted = wanted;
+  if (!wanted) PetscCall(MatTCRegisterParents(PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  A matrix of our type has been asked for: on the GPU, propagate from now on. Only when all processes take part, because what a name creates has to be the same on
+  all processes of later matrices.
+*/
+PetscErrorCode MatTCPropagateFrom(Mat A, PetscBool cuda)
+{
+  PetscOptions options;
+  const char  *prefix;
+  PetscBool    wanted, set;
+  PetscMPIInt  size, world_size;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetOptions((PetscObject)A, &options));
+  PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_propagate", &wanted, &set));
+  if (set) PetscCall(MatTCSetPropagation(wanted));
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world_size));
+  if (cuda && propagation.wanted && size == world_size) PetscCall(MatTCRegisterParents(PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void MatTCParentReset(void)
+{
+  for (int i = 0; i < NUM_PARENTS; i++) parents[i].captured = PETSC_FALSE;
+  propagation.wanted = PETSC_TRUE;
+  propagation.on     = PETSC_FALSE;
+}

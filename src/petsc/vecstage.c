@@ -1,0 +1,157 @@
+/*
+  Vectors on the wrong side: a host vector with a matrix on the GPU passes through memory of the context for our kernels, and through a temporary CUDA vector for
+  the parent's operations, which accept no other. The host backend reads every vector through VecGetArray().
+*/
+#include "aijtccusparseimpl.h"
+
+/* The memory of the stage, at least `bytes` of it */
+static tc_status MatTCStageReserve(const tc_backend *backend, MatTCStage *stage, size_t bytes)
+{
+  if (stage->bytes >= bytes) return TC_OK;
+  backend->release(stage->local);
+  stage->local = NULL;
+  stage->bytes = 0;
+  TC_CALL(backend->alloc(bytes, &stage->local));
+  stage->bytes = bytes;
+  return TC_OK;
+}
+
+PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *tc)
+{
+  PetscFunctionBegin;
+  for (int i = 0; i < MATTC_NUM_STAGES; i++) {
+    if (tc->stage[i].local) tc->stage_backend->release(tc->stage[i].local);
+    tc->stage[i].local = NULL;
+    tc->stage[i].bytes = 0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCVecGetArray(Vec v, MatTCAccess access, PetscBool plain, PetscScalar **array, PetscMemType *type)
+{
+  PetscFunctionBegin;
+  *type = PETSC_MEMTYPE_HOST;
+  if (access == MATTC_READ) PetscCall(plain ? VecGetArrayRead(v, (const PetscScalar **)array) : VecGetArrayReadAndMemType(v, (const PetscScalar **)array, type));
+  else if (access == MATTC_WRITE) PetscCall(plain ? VecGetArrayWrite(v, array) : VecGetArrayWriteAndMemType(v, array, type));
+  else PetscCall(plain ? VecGetArray(v, array) : VecGetArrayAndMemType(v, array, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCVecRestoreArray(Vec v, MatTCAccess access, PetscBool plain, PetscScalar **array)
+{
+  PetscFunctionBegin;
+  if (access == MATTC_READ) PetscCall(plain ? VecRestoreArrayRead(v, (const PetscScalar **)array) : VecRestoreArrayReadAndMemType(v, (const PetscScalar **)array));
+  else if (access == MATTC_WRITE) PetscCall(plain ? VecRestoreArrayWrite(v, array) : VecRestoreArrayWriteAndMemType(v, array));
+  else PetscCall(plain ? VecRestoreArray(v, array) : VecRestoreArrayAndMemType(v, array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Gets the array of a vector on the side of the plan's backend. A failure to do so goes into `status`; the array has to be restored in any case. */
+PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, MatTCStageId id, Vec v, MatTCAccess access, tc_stream stream, MatTCArray *a, tc_status *status)
+{
+  const tc_backend *backend = tc_plan_backend(tc->plan);
+  MatTCStage       *stage   = &tc->stage[id];
+  PetscMemType      type;
+  PetscInt          n;
+
+  PetscFunctionBegin;
+  a->vec    = v;
+  a->access = access;
+  a->plain  = (PetscBool)(backend == tc_backend_host());
+  PetscCall(MatTCVecGetArray(v, access, a->plain, &a->array, &type));
+  a->local  = (double *)(void *)a->array;
+  a->staged = (PetscBool)(!a->plain && !PetscMemTypeDevice(type));
+  if (!a->staged) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(VecGetLocalSize(v, &n));
+  a->bytes          = (size_t)n * sizeof(PetscScalar);
+  tc->stage_backend = backend;
+  if (*status == TC_OK) *status = MatTCStageReserve(backend, stage, a->bytes);
+  if (*status == TC_OK && access != MATTC_WRITE && n > 0) {
+    PetscCall(PetscLogEventBegin(MATTC_Upload, v, 0, 0, 0));
+    *status = backend->upload(stage->local, a->array, a->bytes, stream);
+    if (*status == TC_OK) *status = backend->synchronize(stream); /* the array may be pinned, and change as soon as the product returns */
+    PetscCall(PetscLogEventEnd(MATTC_Upload, v, 0, 0, 0));
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)a->bytes));
+  }
+  a->local = (double *)stage->local;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Gives the array back; what was written on the other side is fetched first, if all went well so far */
+PetscErrorCode MatTCArrayRestore(Mat_AIJTCCUSPARSE *tc, tc_stream stream, MatTCArray *a, tc_status *status)
+{
+  PetscFunctionBegin;
+  if (a->staged && a->access != MATTC_READ && *status == TC_OK && a->bytes > 0) {
+    *status = tc_plan_backend(tc->plan)->download(a->array, a->local, a->bytes, stream);
+    PetscCall(PetscLogGpuToCpu((PetscLogDouble)a->bytes));
+  }
+  PetscCall(MatTCVecRestoreArray(a->vec, a->access, a->plain, &a->array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A vector as the parent on the GPU wants it: itself, or a CUDA vector over its host array */
+typedef struct {
+  Vec          vec, cuda;
+  MatTCAccess  access;
+  PetscScalar *array;
+} MatTCWrap;
+
+static PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
+{
+  PetscBool    is_cuda;
+  PetscMemType type;
+  PetscInt     n;
+
+  PetscFunctionBegin;
+  w->vec    = v;
+  w->cuda   = v;
+  w->access = access;
+  if (v) PetscCall(PetscObjectTypeCompareAny((PetscObject)v, &is_cuda, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  if (!v || is_cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCVecGetArray(v, access, PETSC_TRUE, &w->array, &type));
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, n, w->array, NULL, &w->cuda));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCWrapRestore(MatTCWrap *w)
+{
+  const PetscScalar *host;
+
+  PetscFunctionBegin;
+  if (w->cuda == w->vec) PetscFunctionReturn(PETSC_SUCCESS);
+  if (w->access != MATTC_READ) { /* brings the host array up to date */
+    PetscCall(VecGetArrayRead(w->cuda, &host));
+    PetscCall(VecRestoreArrayRead(w->cuda, &host));
+  }
+  PetscCall(VecDestroy(&w->cuda));
+  PetscCall(MatTCVecRestoreArray(w->vec, w->access, PETSC_TRUE, &w->array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's product: z = op(A) x, or z = y + op(A) x where `op` adds; y may be z */
+PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op, Vec x, Vec y, Vec z)
+{
+  PetscErrorCodeFn *f;
+  MatTCWrap         wx, wy, wz;
+  PetscBool         bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOp(A, parent, op, &f));
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (!parent->cuda || parent->mpi || bound) {
+    if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, x, y, z));
+    else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, z));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTCWrapGet(x, MATTC_READ, &wx));
+  if (y != z) PetscCall(MatTCWrapGet(y, MATTC_READ, &wy));
+  PetscCall(MatTCWrapGet(z, y == z ? MATTC_READ_WRITE : MATTC_WRITE, &wz));
+  if (y == z) wy = wz;
+  if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, wx.cuda, wy.cuda, wz.cuda));
+  else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, wx.cuda, wz.cuda));
+  PetscCall(MatTCWrapRestore(&wx));
+  if (y != z) PetscCall(MatTCWrapRestore(&wy));
+  PetscCall(MatTCWrapRestore(&wz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,207 @@
+/*
+  Every relative of MatMult() against the a-priori bound of each row and against MATAIJ, over all matrices, with poisoned outputs, with NaN and infinities in x,
+  and with vectors on the other side of the bus.
+*/
+#include "mat_util.h"
+#include <math.h>
+#include <stdlib.h>
+
+static char help[] = "Tests MatMult() and its relatives of MATAIJTCCUSPARSE.\n\n";
+
+typedef enum {
+  OP_MULT,
+  OP_ADD,
+  OP_ADD_IN_PLACE,
+  NUM_OPS
+} Op;
+
+typedef struct {
+  const char *name;
+  PetscErrorCode (*mult)(Mat, Vec, Vec);
+  PetscErrorCode (*add)(Mat, Vec, Vec, Vec);
+  PetscBool transpose;
+} Family;
+
+static const Family families[] = {
+  {"MatMult",                   MatMult,                   MatMultAdd,                   PETSC_FALSE},
+  {"MatMultTranspose",          MatMultTranspose,          MatMultTransposeAdd,          PETSC_TRUE },
+  {"MatMultHermitianTranspose", MatMultHermitianTranspose, MatMultHermitianTransposeAdd, PETSC_TRUE },
+};
+
+static PetscErrorCode Apply(const Family *family, Op op, Mat A, Vec x, Vec y, Vec z)
+{
+  PetscFunctionBeginUser;
+  if (op == OP_MULT) PetscCall(family->mult(A, x, z));
+  else if (op == OP_ADD) PetscCall(family->add(A, x, y, z));
+  else {
+    PetscCall(VecCopy(y, z));
+    PetscCall(family->add(A, x, z, z));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = op(A) x (+ y) with vectors of the given types (NULL: the matrix's own); z as long as its local part is */
+static PetscErrorCode Product(const Family *family, Op op, Mat A, VecType x_type, VecType z_type, uint64_t seed, double poison, PetscScalar **result)
+{
+  Vec                x, y, z;
+  PetscScalar       *array;
+  const PetscScalar *read;
+  PetscInt           first, end, n;
+
+  PetscFunctionBeginUser;
+  PetscCall(family->transpose ? MatCreateVecs(A, &z, &x) : MatCreateVecs(A, &x, &z));
+  if (x_type) PetscCall(VecSetType(x, x_type));
+  if (z_type) PetscCall(VecSetType(z, z_type));
+  PetscCall(VecDuplicate(z, &y));
+  PetscCall(MatTestRandom(x, seed, NULL));
+  PetscCall(MatTestRandom(y, seed + 1, NULL));
+  if (poison != 0) {
+    PetscCall(VecGetOwnershipRange(x, &first, &end));
+    PetscCall(VecGetSize(x, &n));
+    PetscCall(VecGetArray(x, &array));
+    for (PetscInt i = first; i < end; i++) {
+      if (i == 0 || i == n / 3) array[i - first] = poison;
+    }
+    PetscCall(VecRestoreArray(x, &array));
+  }
+  PetscCall(MatTestPoison(z));
+  PetscCall(Apply(family, op, A, x, y, z));
+  PetscCall(VecGetLocalSize(z, &n));
+  PetscCall(PetscMalloc1(n, result));
+  PetscCall(VecGetArrayRead(z, &read));
+  PetscCall(PetscArraycpy(*result, read, n));
+  PetscCall(VecRestoreArrayRead(z, &read));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscCall(VecDestroy(&z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Local part of a global random vector, as MatTestRandom() fills it */
+static PetscErrorCode GlobalRandom(PetscInt n, uint64_t seed, double **x)
+{
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(n, x));
+  tc_random_normal(n, seed, *x);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Ours and MATAIJ's result within the bound; on one process, where the block is the whole matrix, also the bits that the format defines, on host and GPU alike.
+  `R` is the matrix whose rows the results are: A or its transpose.
+*/
+static PetscErrorCode CheckProduct(const char name[], const Family *family, Op op, const tc_matrix *R, Mat ours, Mat plain)
+{
+  PetscMPIInt  size;
+  PetscInt     first, end, m;
+  tc_matrix    L;
+  double      *x, *y, *bits;
+  long double *ref, *bound;
+  PetscScalar *z, *z_plain;
+  double       worst, worst_plain;
+  PetscBool    same = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(family->transpose ? MatGetOwnershipRangeColumn(ours, &first, &end) : MatGetOwnershipRange(ours, &first, &end));
+  m = end - first;
+  L = MatTestLocalRows(R, first, end);
+  PetscCall(Product(family, op, ours, NULL, NULL, 11, 0, &z));
+  PetscCall(Product(family, op, plain, NULL, NULL, 11, 0, &z_plain));
+  PetscCall(GlobalRandom(R->num_cols, 11, &x));
+  PetscCall(GlobalRandom(R->num_rows, 12, &y));
+  PetscCall(PetscMalloc3(m, &ref, m, &bound, m, &bits));
+  /* a row lies in two blocks, a column on all processes: that many more roundings at most */
+  tc_oracle_spmv(&L, x, op == OP_MULT ? NULL : y + first, (op != OP_MULT) + (family->transpose ? size : size > 1), ref, bound);
+  worst       = tc_error_over_bound(m, z, ref, bound);
+  worst_plain = tc_error_over_bound(m, z_plain, ref, bound);
+  if (size == 1 && !family->transpose) {
+    tc_canonical_spmv(&L, x, op == OP_MULT ? NULL : y, bits);
+    same = (PetscBool)(tc_first_different(m, z, bits) == m);
+  }
+  PetscCall(MatTestFact((PetscBool)(worst <= 1 && worst_plain <= 1 && same), "%s %s%s: error/bound %.3f, MATAIJ %.3f%s", name, family->name, op == OP_MULT ? "" : op == OP_ADD ? "Add" : "Add in place", worst, worst_plain, size > 1 || family->transpose ? "" : same ? ", the defined bits" : ", OTHER BITS"));
+  PetscCall(PetscFree3(ref, bound, bits));
+  PetscCall(PetscFree(x));
+  PetscCall(PetscFree(y));
+  PetscCall(PetscFree(z));
+  PetscCall(PetscFree(z_plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A NaN or an infinity in x: the same rows of ours and of MATAIJ are affected, in the same way */
+static PetscErrorCode CheckNonfinite(const char name[], Mat ours, Mat plain)
+{
+  static const double poisons[] = {NAN, INFINITY, -INFINITY};
+  PetscBool           same      = PETSC_TRUE;
+  PetscInt            m;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(ours, &m, NULL));
+  for (int p = 0; p < 3; p++) {
+    PetscScalar *z, *z_plain;
+
+    PetscCall(Product(&families[0], OP_MULT, ours, NULL, NULL, 11, poisons[p], &z));
+    PetscCall(Product(&families[0], OP_MULT, plain, NULL, NULL, 11, poisons[p], &z_plain));
+    if (tc_first_other_class(m, z, z_plain) < m) same = PETSC_FALSE;
+    PetscCall(PetscFree(z));
+    PetscCall(PetscFree(z_plain));
+  }
+  PetscCall(MatTestFact(same, "%s MatMult with NaN and infinities in x: the rows that refer to them", name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same bits again, and with every mixture of host and device vectors */
+static PetscErrorCode CheckVectorTypes(const char name[], Mat ours, PetscBool cuda)
+{
+  const VecType types[] = {VECSTANDARD, VECCUDA};
+  PetscScalar  *first, *z;
+  PetscInt      m;
+  PetscBool     same = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(ours, &m, NULL));
+  for (int op = 0; op < NUM_OPS; op++) {
+    PetscCall(Product(&families[0], (Op)op, ours, NULL, NULL, 11, 0, &first));
+    for (int x_type = 0; x_type <= cuda; x_type++) {
+      for (int z_type = 0; z_type <= cuda; z_type++) {
+        PetscCall(Product(&families[0], (Op)op, ours, types[x_type], types[z_type], 11, 0, &z));
+        if (tc_first_different(m, first, z) < m) same = PETSC_FALSE;
+        PetscCall(PetscFree(z));
+      }
+    }
+    PetscCall(PetscFree(first));
+  }
+  PetscCall(MatTestFact(same, "%s MatMult, MatMultAdd with %s: the same bits", name, cuda ? "host and device vectors, mixed" : "host vectors, repeated"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *A)
+{
+  Mat       ours, plain;
+  tc_matrix T;
+  PetscBool is_ours, cuda;
+
+  PetscFunctionBeginUser;
+  PetscCheck(tc_matrix_transpose(A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(MatTestCreate(A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(A, MATAIJ, &plain));
+  PetscCall(MatIsAIJTCCUSPARSE(ours, &is_ours));
+  PetscCall(MatTestFact(is_ours, "%s is of our type", name));
+  PetscCall(MatTestHasCUDA(&cuda));
+  for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(families); f++) {
+    for (int op = 0; op < NUM_OPS; op++) PetscCall(CheckProduct(name, &families[f], (Op)op, families[f].transpose ? &T : A, ours, plain));
+  }
+  PetscCall(CheckNonfinite(name, ours, plain));
+  PetscCall(CheckVectorTypes(name, ours, cuda));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  tc_matrix_free(&T);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  PetscCall(MatTestBegin(&argc, &args, help));
+  PetscCall(MatTestEachMatrix(CheckMatrix));
+  return MatTestEnd();
+}

@@ -1,0 +1,237 @@
+/*
+  The cache follows the matrix: after every operation that changes it the next product is right and is counted as what it has to be - a hit, a refill of the
+  values or a rebuild of the pattern. The counts are those of the matrix, or of its diagonal block on several processes.
+*/
+#include "mat_state.h"
+
+static char help[] = "Tests the cache of MATAIJTCCUSPARSE.\n\n";
+
+/* Patterns: 7-point stencil, its diagonal, 27-point stencil; the type of all is that of the matrix under test */
+static PetscErrorCode OperandsCreate(MatType type, Mat A, StateOperands *operands)
+{
+  tc_matrix S;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &operands->same));
+  PetscCall(MatScale(operands->same, -0.5));
+  PetscCall(MatTestGenerate("stencil27", 6, &S));
+  PetscCall(MatTestCreate(&S, type, &operands->other));
+  tc_matrix_free(&S);
+  PetscCheck(tc_matrix_create(216, 216, 216, &S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  for (int32_t i = 0; i < 216; i++) {
+    S.row_ptr[i + 1] = i + 1;
+    S.col[i]         = i;
+    S.val[i]         = 1.0 + i;
+  }
+  PetscCall(MatTestCreate(&S, type, &operands->subset));
+  tc_matrix_free(&S);
+  PetscCall(MatCreateVecs(A, &operands->right, &operands->left));
+  PetscCall(MatTestRandom(operands->left, 31, NULL));
+  PetscCall(MatTestRandom(operands->right, 32, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode OperandsDestroy(StateOperands *operands)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatDestroy(&operands->same));
+  PetscCall(MatDestroy(&operands->subset));
+  PetscCall(MatDestroy(&operands->other));
+  PetscCall(VecDestroy(&operands->left));
+  PetscCall(VecDestroy(&operands->right));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Ours and a MATAIJ with the same content; one product of ours has been done */
+static PetscErrorCode CreatePair(Mat *ours, Mat *plain, MatTestCounts *counts)
+{
+  tc_matrix S;
+  PetscBool same;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &S));
+  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, ours));
+  PetscCall(MatTestCreate(&S, MATAIJ, plain));
+  tc_matrix_free(&S);
+  PetscCall(MatTestSameProduct(*ours, *plain, &same));
+  PetscCall(MatTestGetCounts(*ours, counts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestChange(const StateChange *change)
+{
+  Mat           ours, plain;
+  StateOperands operands, plain_operands;
+  MatTestCounts counts;
+  char          again[128];
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  if (counts.rebuilds != 1 || counts.hits != 0 || counts.refills != 0) PetscCall(MatTestFact(PETSC_FALSE, "%s: before it, 1 rebuild was expected", change->name));
+  PetscCall(OperandsCreate(MATAIJTCCUSPARSE, ours, &operands));
+  PetscCall(OperandsCreate(MATAIJ, plain, &plain_operands));
+  PetscCall(change->change(ours, &operands));
+  PetscCall(change->change(plain, &plain_operands));
+  PetscCall(MatTestProductCounts(ours, plain, change->expected, &counts, change->name));
+  PetscCall(PetscSNPrintf(again, sizeof(again), "%s, again", change->name));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, again));
+  PetscCall(OperandsDestroy(&operands));
+  PetscCall(OperandsDestroy(&plain_operands));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestDuplicate(void)
+{
+  static const MatTestCounts none = {0};
+  Mat                        ours, plain, copy;
+  MatTestCounts              counts, copy_counts = none;
+  PetscBool                  is_ours;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &copy));
+  PetscCall(MatIsAIJTCCUSPARSE(copy, &is_ours));
+  PetscCall(MatTestFact(is_ours, "MatDuplicate: the copy is of our type"));
+  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate, the copy"));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source"));
+  PetscCall(MatScale(copy, 2.0));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source after a change of the copy"));
+  PetscCall(MatScale(plain, 2.0));
+  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REFILL, &copy_counts, "MatDuplicate, the copy after its change"));
+  PetscCall(MatDestroy(&copy));
+  PetscCall(MatDuplicate(ours, MAT_DO_NOT_COPY_VALUES, &copy));
+  PetscCall(MatZeroEntries(plain));
+  copy_counts = none;
+  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate without values"));
+  PetscCall(MatDestroy(&copy));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestBindToCPU(void)
+{
+  Mat           ours, plain;
+  MatTestCounts counts;
+  PetscBool     cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(MatBindToCPU(ours, PETSC_TRUE)); /* a matrix on the GPU now needs its packed arrays on the host */
+  PetscCall(MatTestProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU true"));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU true, again"));
+  PetscCall(MatBindToCPU(ours, PETSC_FALSE));
+  PetscCall(MatTestProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU false"));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU false, again"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestConvert(void)
+{
+  static const MatTestCounts none = {0};
+  Mat                        ours, plain, B;
+  MatTestCounts              counts, B_counts = none;
+  MatTestVerdict             raised;
+  PetscMPIInt                size;
+  PetscBool                  is_ours;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  raised = size > 1 ? MATTEST_HIT : MATTEST_REFILL; /* MatConvert() raises the state of the matrix, not that of its blocks */
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatConvert(ours, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &ours));
+  PetscCall(MatTestProductCounts(ours, plain, raised, &counts, "MatConvert in place to the type it has"));
+  PetscCall(MatSetType(ours, MATAIJTCCUSPARSE));
+  PetscCall(MatTestProductCounts(ours, plain, raised, &counts, "MatSetType of an assembled matrix to the type it has"));
+  PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatIsAIJTCCUSPARSE(B, &is_ours));
+  PetscCall(MatTestFact(is_ours, "MatConvert from MATAIJ gives our type"));
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ"));
+  PetscCall(MatScale(plain, 3.0));
+  PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_REUSE_MATRIX, &B));
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert from MATAIJ, reused"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDuplicate(plain, MAT_COPY_VALUES, &B));
+  PetscCall(MatConvert(B, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &B));
+  B_counts = none;
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ in place"));
+  PetscCall(MatAIJTCCUSPARSERestoreParent(B));
+  PetscCall(MatIsAIJTCCUSPARSE(B, &is_ours));
+  PetscCall(MatTestFact((PetscBool)!is_ours, "MatAIJTCCUSPARSERestoreParent: no longer ours"));
+  PetscCall(MatTestGetCounts(B, &B_counts));
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatAIJTCCUSPARSERestoreParent"));
+  PetscCall(MatConvert(B, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &B));
+  B_counts = none;
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert back"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatScale(ours, 3.0));
+  PetscCall(MatConvert(ours, MATAIJ, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatTestGetCounts(B, &B_counts));
+  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert to MATAIJ"));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TestInvalidate(void)
+{
+  Mat           ours, plain;
+  MatTestCounts counts;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatAIJTCCUSPARSEInvalidate(ours));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatAIJTCCUSPARSEInvalidate"));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatAIJTCCUSPARSEInvalidate, again"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Packing at assembly is no second rebuild at the first product */
+static PetscErrorCode TestEager(void)
+{
+  Mat           ours, plain;
+  MatTestCounts counts;
+  PetscInt      row, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatAIJTCCUSPARSESetEager(ours, PETSC_TRUE));
+  for (int m = 0; m < 2; m++) {
+    const Mat A = m ? plain : ours;
+
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatGetOwnershipRange(A, &row, &end));
+    if (row < end) PetscCall(MatSetValue(A, row, row + 2, 4.5, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_REBUILD, &counts, "eager, new nonzero"));
+  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "eager, new nonzero, again"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  const StateChange *changes;
+  int                num;
+
+  PetscCall(MatTestBegin(&argc, &args, help));
+  changes = StateChanges(&num);
+  for (int i = 0; i < num; i++) PetscCall(TestChange(&changes[i]));
+  PetscCall(TestDuplicate());
+  PetscCall(TestBindToCPU());
+  PetscCall(TestConvert());
+  PetscCall(TestInvalidate());
+  PetscCall(TestEager());
+  return MatTestEnd();
+}

@@ -1,0 +1,22 @@
+/*
+  The changes that mat_state.c makes to a matrix: each is applied to a matrix of our type and to a MATAIJ with the same content.
+*/
+#pragma once
+#include "mat_util.h"
+
+/* What a change may use: matrices of the type of the one that is changed */
+typedef struct {
+  Mat same;   /* other values, same pattern */
+  Mat subset; /* the diagonal */
+  Mat other;  /* another pattern */
+  Vec left, right;
+} StateOperands;
+
+typedef struct {
+  const char *name;
+  PetscErrorCode (*change)(Mat, const StateOperands *);
+  MatTestVerdict expected; /* of the next product */
+} StateChange;
+
+/* A table of *num rows */
+const StateChange *StateChanges(int *num);

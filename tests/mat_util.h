@@ -1,0 +1,57 @@
+/*
+  What the PETSc-level tests share. Each program runs on any number of processes, prints one line per fact and a last line "N passed, N failed, N skipped".
+*/
+#pragma once
+#include "../bench/generators.h"
+#include "../bench/oracle.h"
+#include <petscmataijtccusparse.h>
+
+typedef enum {
+  MATTEST_HIT,
+  MATTEST_REFILL,
+  MATTEST_REBUILD,
+  MATTEST_ANY
+} MatTestVerdict;
+
+typedef struct {
+  PetscInt64    hits, refills, rebuilds;
+  PetscObjectId id; /* of the object that counts */
+} MatTestCounts;
+
+/* PetscInitialize(), and our types registered; the other prints the summary, finalizes and returns what main() has to */
+PetscErrorCode MatTestBegin(int *, char ***, const char[]);
+int            MatTestEnd(void);
+
+/* One line: is it so on every process? Collective. */
+PetscErrorCode MatTestFact(PetscBool, const char[], ...) PETSC_ATTRIBUTE_FORMAT(2, 3);
+PetscErrorCode MatTestSkip(const char[], ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
+
+/* Calls the function for every generated matrix in its tiny size and for every file of the folder named by AIJTCCUSPARSE_MATRICES */
+PetscErrorCode MatTestEachMatrix(PetscErrorCode (*)(const char[], const tc_matrix *));
+
+/* The generator of that name in the given size; free with tc_matrix_free() */
+PetscErrorCode MatTestGenerate(const char[], PetscInt, tc_matrix *);
+
+/* Every process knows the whole matrix and contributes its rows; preallocated, assembled */
+PetscErrorCode MatTestCreate(const tc_matrix *, MatType, Mat *);
+
+/* The local rows, borrowing the arrays; the columns stay global */
+tc_matrix MatTestLocalRows(const tc_matrix *, PetscInt, PetscInt);
+
+/* Fills with the process's part of a random vector that `global` (may be NULL, else freed by the caller with free()) gets whole; with NaN */
+PetscErrorCode MatTestRandom(Vec, uint64_t, double **);
+PetscErrorCode MatTestPoison(Vec);
+
+/* Do the products of both matrices with a random vector stay within the a-priori bound of every row? The second one tells what the entries are. */
+PetscErrorCode MatTestSameProduct(Mat, Mat, PetscBool *);
+
+/* The object that counts: the matrix, or its diagonal block */
+PetscErrorCode MatTestBlock(Mat, Mat *);
+PetscErrorCode MatTestGetCounts(Mat, MatTestCounts *);
+
+/* One product of the matrix must count as `verdict` since `before` and give what the other matrix gives; one line for both. `before` becomes now. */
+PetscErrorCode MatTestProductCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
+
+/* Does the matrix multiply on a GPU? Is there one at all, as far as our type is concerned? */
+PetscErrorCode MatTestIsCUDA(Mat, PetscBool *);
+PetscErrorCode MatTestHasCUDA(PetscBool *);

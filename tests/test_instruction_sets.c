@@ -1,0 +1,72 @@
+/*
+  The host product has one version for each instruction set; the one that a processor chooses is tested by test_format. Here every version that this processor
+  can run must give the defined bits.
+*/
+#include "test_util.h"
+#define tc_dasp_spmv_host tc_dasp_spmv_host_of_this_test
+#include "../src/format/dasp_host.c"
+
+typedef void (*product)(const tc_dasp *D, const double *x, const double *y, double *z);
+
+static product product_under_test;
+
+static void check(const test_case *C)
+{
+  const int32_t m = C->A.num_rows;
+  double       *x = test_random(C->A.num_cols, 5), *y = test_random(m, 6), *z = test_guarded(m), *expected = test_guarded(m);
+  tc_dasp       D;
+
+  test_pack(&tc_format_dasp, &C->A, &D);
+  for (int add = 0; add < 2; ++add) {
+    int64_t row;
+
+    tc_canonical_spmv(&C->A, x, add ? y : NULL, expected);
+    product_under_test(&D, x, add ? y : NULL, z);
+    row = tc_first_different(m, z, expected);
+    ASSERT_CASE(row == m, C, "row %lld is %a, expected %a", (long long)row, z[row], expected[row]);
+    ASSERT_CASE(test_guards_hold(z, m), C, "written outside");
+  }
+  tc_format_destroy(&tc_format_dasp, &D);
+  test_guarded_free(x);
+  test_guarded_free(y);
+  test_guarded_free(z);
+  test_guarded_free(expected);
+}
+
+static void portable(void **state)
+{
+  (void)state;
+  product_under_test = spmv_portable;
+  test_all_cases(check);
+}
+
+static void avx2(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
+  product_under_test = spmv_avx2;
+  test_all_cases(check);
+#else
+  skip();
+#endif
+}
+
+static void avx512(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
+  product_under_test = spmv_avx512;
+  test_all_cases(check);
+#else
+  skip();
+#endif
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2), cmocka_unit_test(avx512)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/*
+  Device kernels without PETSc: test_kernels [-small] libaijtccusparse_cuda.so
+  Every kernel of the backend's table on every test matrix, through a plan: the bits must be those that the format defines, again and again, with guard words
+  around the output. -small leaves out what takes a memory checker too long. Exit code 77: no usable device.
+*/
+#include "../bench/generators.h"
+#include "../bench/oracle.h"
+#include "../src/plan/plan.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, SKIPPED = 77 };
+
+static int passed, failed, small_only;
+
+static void die(const char *what, const char *text)
+{
+  fprintf(stderr, "test_kernels: %s: %s\n", what, text);
+  exit(1);
+}
+
+static void check(tc_status status, const char *what)
+{
+  if (status != TC_OK) die(what, tc_last_error());
+}
+
+static void fact(int so, const char *kernel, const char *name, const char *what)
+{
+  if (so) ++passed;
+  else ++failed;
+  if (!so || !small_only) printf("%s %s on %s: %s\n", so ? "ok  " : "FAIL", kernel, name, what);
+}
+
+/* n numbers on the device between guard words; `host` (NULL: NaN) is copied in */
+typedef struct {
+  const tc_backend *backend;
+  double           *block, *local;
+  int64_t           n;
+} device_array;
+
+static device_array device_new(const tc_backend *backend, int64_t n, const double *host)
+{
+  device_array  D = {backend, NULL, NULL, n};
+  const size_t  bytes = ((size_t)n + 2 * GUARD) * sizeof(double);
+  double       *image = malloc(bytes);
+  void         *local;
+
+  if (image == NULL) die("device_new", "no host memory");
+  for (int64_t i = 0; i < n + 2 * GUARD; ++i) image[i] = NAN;
+  if (host) memcpy(image + GUARD, host, (size_t)n * sizeof *host);
+  check(backend->alloc(bytes, &local), "alloc");
+  D.block = local;
+  D.local = D.block + GUARD;
+  check(backend->upload(D.block, image, bytes, NULL), "upload");
+  check(backend->synchronize(NULL), "synchronize");
+  free(image);
+  return D;
+}
+
+/* Copies the numbers back; are the guard words still NaN? */
+static int device_get(const device_array *D, double *host)
+{
+  const size_t bytes = ((size_t)D->n + 2 * GUARD) * sizeof(double);
+  double      *image = malloc(bytes);
+  int          whole = 1;
+
+  if (image == NULL) die("device_get", "no host memory");
+  check(D->backend->download(image, D->block, bytes, NULL), "download");
+  check(D->backend->synchronize(NULL), "synchronize");
+  for (int i = 0; i < GUARD; ++i) whole = whole && isnan(image[i]) && isnan(image[D->n + GUARD + i]);
+  memcpy(host, image + GUARD, (size_t)D->n * sizeof *host);
+  free(image);
+  return whole;
+}
+
+static void device_free(device_array *D)
+{
+  D->backend->release(D->block);
+}
+
+/* z = A x, z = y + A x, and the latter in place */
+static void check_products(tc_plan *plan, const tc_kernel *kernel, const char *name, const tc_matrix *A, const double *x, int repeats)
+{
+  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax"};
+  const int32_t            m      = A->num_rows;
+  double                  *y = malloc(((size_t)m + 1) * sizeof *y), *z = malloc(((size_t)m + 1) * sizeof *z), *expected = malloc(((size_t)m + 1) * sizeof *expected);
+  device_array             dx = device_new(tc_plan_backend(plan), A->num_cols, x);
+
+  tc_random_normal(m, 5, y);
+  for (int add = 0; add < 3; ++add) {
+    int same = 1, whole = 1;
+
+    tc_canonical_spmv(A, x, add ? y : NULL, expected);
+    for (int r = 0; r < repeats && same && whole; ++r) {
+      device_array dy = device_new(tc_plan_backend(plan), m, y), dz = device_new(tc_plan_backend(plan), m, NULL);
+
+      check(tc_plan_spmv(plan, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, NULL), "spmv");
+      whole = device_get(add == 2 ? &dy : &dz, z);
+      same  = tc_first_different(m, z, expected) == m;
+      device_free(&dy);
+      device_free(&dz);
+    }
+    fact(same, kernel->name, name, what[add]);
+    fact(whole, kernel->name, name, "nothing written outside");
+  }
+  device_free(&dx);
+  free(y);
+  free(z);
+  free(expected);
+}
+
+/* Fills the plan through the device: values up, gathered there */
+static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict verdict)
+{
+  const tc_key key = {.id = 1, .pattern = 1, .state = state, .nnz = A->nnz};
+  device_array val = device_new(tc_plan_backend(plan), A->nnz, A->val);
+
+  check(tc_plan_refill(plan, val.local, &key, verdict, NULL), "refill");
+  check(tc_plan_backend(plan)->synchronize(NULL), "synchronize");
+  device_free(&val);
+}
+
+static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, const char *name, tc_matrix *A, int repeats)
+{
+  const tc_plan_options options = {kernel->format, kernel->arithmetic};
+  const tc_csr          pattern = tc_matrix_pattern(A);
+  double               *x = malloc(((size_t)A->num_cols + 1) * sizeof *x);
+  tc_plan              *plan;
+
+  if (x == NULL) die("check_kernel", "no host memory");
+  tc_random_normal(A->num_cols, 3, x);
+  check(tc_plan_create(backend, &options, &plan), "tc_plan_create");
+  check(tc_plan_build(plan, &pattern, NULL), "tc_plan_build");
+  fact(strcmp(tc_plan_kernel(plan)->name, kernel->name) == 0, kernel->name, name, "chosen when asked for");
+  fill(plan, A, 1, TC_CACHE_REBUILD);
+  check_products(plan, kernel, name, A, x, repeats);
+  tc_random_normal(A->nnz, 17, A->val); // new values
+  fill(plan, A, 2, TC_CACHE_REFILL);
+  check_products(plan, kernel, name, A, x, 1);
+  if (A->num_cols > 0) { // what is not finite stays in the rows that refer to it
+    x[0]               = NAN;
+    x[A->num_cols / 2] = INFINITY;
+    check_products(plan, kernel, name, A, x, 1);
+  }
+  tc_plan_destroy(&plan);
+  free(x);
+}
+
+/* A failing launch is reported and does not spoil the plan */
+static void check_faults(const tc_backend *backend)
+{
+  static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH};
+  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO};
+  tc_matrix                   A;
+  tc_csr                      pattern;
+
+  check(tc_generate(tc_generator_find("limits"), 65, 1, &A), "tc_generate");
+  pattern = tc_matrix_pattern(&A);
+  for (int p = 0; p < 3; ++p) {
+    const tc_key key = {.id = 1, .pattern = 1, .state = 1, .nnz = A.nnz};
+    device_array val = device_new(backend, A.nnz, A.val);
+    int          failures = 0;
+    tc_plan     *plan;
+
+    check(tc_plan_create(backend, &options, &plan), "tc_plan_create");
+    for (;; ++failures) {
+      tc_status status;
+
+      backend->fault_arm(points[p], failures + 1);
+      status = tc_plan_build(plan, &pattern, NULL);
+      if (status == TC_OK) status = tc_plan_refill(plan, val.local, &key, TC_CACHE_REBUILD, NULL);
+      backend->fault_arm(points[p], 0);
+      if (status == TC_OK || failures > 100) break;
+    }
+    fact(failures > 0 && failures <= 100 && tc_plan_check(plan, &key) == TC_CACHE_HIT, "plan", "limits", "usable after every failure");
+    tc_plan_destroy(&plan);
+    device_free(&val);
+  }
+  tc_matrix_free(&A);
+}
+
+int main(int argc, char **args)
+{
+  const char        *path = NULL;
+  void              *library;
+  tc_backend_cuda_fn get;
+  const tc_backend  *backend;
+  const tc_kernel   *kernels;
+  int                sm, num_kernels, num_generators;
+
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else path = args[i];
+  }
+  if (path == NULL) die("usage", "test_kernels [-small] libaijtccusparse_cuda.so");
+  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) die("dlopen", dlerror());
+  *(void **)&get = dlsym(library, "tc_backend_cuda");
+  if (get == NULL) die(path, "no symbol tc_backend_cuda");
+  backend = get();
+  if (backend->probe(&sm) != TC_OK) {
+    printf("skip no usable device: %s\n0 passed, 0 failed, 1 skipped\n", backend->last_error());
+    return SKIPPED;
+  }
+  kernels = backend->kernels(&num_kernels);
+  tc_generators(&num_generators);
+  for (int k = 0; k < num_kernels; ++k) {
+    if (kernels[k].min_sm > sm) continue;
+    for (int g = 0; g < num_generators; ++g) {
+      const tc_generator *generator = &tc_generators(&num_generators)[g];
+      const int           repeats   = small_only ? 1 : strcmp(generator->name, "limits") == 0 || strcmp(generator->name, "short") == 0 ? 1000 : 3;
+
+      for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) {
+        tc_matrix A;
+
+        check(tc_generate(generator, generator->tiny, (uint64_t)seed, &A), generator->name);
+        check_kernel(backend, &kernels[k], generator->name, &A, seed == 1 ? repeats : 1);
+        tc_matrix_free(&A);
+      }
+    }
+  }
+  check_faults(backend);
+  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  return failed > 0;
+}

@@ -1,0 +1,217 @@
+/*
+  Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind.
+*/
+#include "test_util.h"
+#include "../src/plan/plan.h"
+#include <stdlib.h>
+
+static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+
+static void expect_counters(const tc_plan *plan, int hits, int refills, int rebuilds)
+{
+  tc_counters counters;
+
+  tc_plan_counters(plan, &counters);
+  assert_int_equal(counters.hits, hits);
+  assert_int_equal(counters.refills, refills);
+  assert_int_equal(counters.rebuilds, rebuilds);
+}
+
+static tc_key key_of(const tc_matrix *A, int64_t pattern, int64_t state)
+{
+  return (tc_key){.id = 1, .pattern = pattern, .state = state, .nnz = A->nnz, .values = A->val};
+}
+
+/* What the glue does before a product */
+static tc_status bring_up_to_date(tc_plan *plan, const tc_matrix *A, const tc_key *key)
+{
+  const tc_csr     pattern = tc_matrix_pattern(A);
+  const tc_verdict verdict = tc_plan_check(plan, key);
+
+  if (verdict == TC_CACHE_HIT) tc_plan_hit(plan);
+  if (verdict == TC_CACHE_REBUILD) TC_CALL(tc_plan_build(plan, &pattern, NULL));
+  if (verdict != TC_CACHE_HIT) TC_CALL(tc_plan_refill(plan, A->val, key, verdict, NULL));
+  return TC_OK;
+}
+
+static void expect_product(tc_plan *plan, const tc_matrix *A)
+{
+  double *x = test_random(A->num_cols, 3), *z = test_guarded(A->num_rows), *expected = test_guarded(A->num_rows);
+
+  tc_canonical_spmv(A, x, NULL, expected);
+  ASSERT_OK(tc_plan_spmv(plan, x, NULL, z, NULL));
+  assert_int_equal(tc_first_different(A->num_rows, z, expected), A->num_rows);
+  assert_true(test_guards_hold(z, A->num_rows));
+  test_guarded_free(x);
+  test_guarded_free(z);
+  test_guarded_free(expected);
+}
+
+static tc_matrix matrix_of(const char *name, int32_t size)
+{
+  tc_matrix A;
+
+  ASSERT_OK(tc_generate(tc_generator_find(name), size, 1, &A));
+  return A;
+}
+
+static void follows_its_source(void **state)
+{
+  tc_matrix A = matrix_of("ragged", 331), B = matrix_of("ragged", 1009);
+  tc_key    key = key_of(&A, 5, 50);
+  tc_plan  *plan;
+  tc_stats  stats;
+
+  (void)state;
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  expect_counters(plan, 0, 0, 0);
+  assert_null(tc_plan_kernel(plan));
+  tc_plan_stats(plan, &stats);
+  assert_int_equal(stats.num_slots, 0);
+
+  ASSERT_OK(bring_up_to_date(plan, &A, &key)); // first use
+  expect_counters(plan, 0, 0, 1);
+  expect_product(plan, &A);
+  tc_plan_stats(plan, &stats);
+  assert_int_equal(stats.num_nonzeros, A.nnz);
+  assert_string_equal(tc_plan_kernel(plan)->format, "dasp");
+  assert_int_equal(tc_plan_kernel(plan)->arithmetic, TC_ARITHMETIC_HOST);
+  assert_ptr_equal(tc_plan_backend(plan), tc_backend_host());
+
+  ASSERT_OK(bring_up_to_date(plan, &A, &key)); // nothing changed
+  expect_counters(plan, 1, 0, 1);
+
+  tc_random_normal(A.nnz, 99, A.val); // new values
+  key.state = 51;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_counters(plan, 1, 1, 1);
+  expect_product(plan, &A);
+
+  key = key_of(&B, 6, 52); // a larger pattern
+  ASSERT_OK(bring_up_to_date(plan, &B, &key));
+  expect_counters(plan, 1, 1, 2);
+  expect_product(plan, &B);
+
+  key = key_of(&A, 7, 53); // and a smaller one
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_counters(plan, 1, 1, 3);
+  expect_product(plan, &A);
+  tc_plan_destroy(&plan);
+  assert_null(plan);
+  tc_plan_destroy(&plan); // destroying nothing is fine
+  tc_matrix_free(&A);
+  tc_matrix_free(&B);
+}
+
+static void check_case(const test_case *C)
+{
+  const tc_key key = key_of(&C->A, 1, 1);
+  tc_plan     *plan;
+
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  ASSERT_OK(bring_up_to_date(plan, &C->A, &key));
+  expect_product(plan, &C->A);
+  tc_plan_destroy(&plan);
+}
+
+static void serves_every_shape(void **state)
+{
+  (void)state;
+  test_all_cases(check_case);
+}
+
+/* Each allocation and upload of a rebuild, and each launch, fails in turn; every failure is reported, none counts, the next try works */
+static void failed_builds(void **state)
+{
+  static const struct {
+    tc_fault_point point;
+    tc_status      status;
+  } faults[] = {
+    {TC_FAULT_ALLOC, TC_ERR_MEMORY},
+    {TC_FAULT_UPLOAD, TC_ERR_DEVICE},
+    {TC_FAULT_LAUNCH, TC_ERR_DEVICE},
+  };
+  tc_matrix    A   = matrix_of("limits", 65);
+  const tc_key key = key_of(&A, 1, 1);
+
+  (void)state;
+  for (size_t f = 0; f < sizeof faults / sizeof faults[0]; ++f) {
+    int       failures = 0;
+    tc_plan  *plan;
+    tc_status status;
+
+    ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+    for (;; ++failures) {
+      tc_backend_host()->fault_arm(faults[f].point, failures + 1);
+      status = bring_up_to_date(plan, &A, &key);
+      tc_backend_host()->fault_arm(faults[f].point, 0);
+      if (status == TC_OK) break;
+      assert_int_equal(status, faults[f].status);
+      assert_string_not_equal(tc_last_error(), "");
+      expect_counters(plan, 0, 0, 0);
+      assert_int_not_equal(tc_plan_check(plan, &key), TC_CACHE_HIT);
+    }
+    assert_in_range(failures, 1, 100);
+    expect_counters(plan, 0, 0, 1);
+    expect_product(plan, &A);
+    tc_plan_destroy(&plan);
+  }
+  tc_matrix_free(&A);
+}
+
+static void failed_refill(void **state)
+{
+  tc_matrix A   = matrix_of("stencil7", 6);
+  tc_key    key = key_of(&A, 1, 1);
+  tc_plan  *plan;
+  double   *x = test_random(A.num_cols, 1), *z = test_guarded(A.num_rows);
+
+  (void)state;
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  key.state = 2;
+  tc_backend_host()->fault_arm(TC_FAULT_LAUNCH, 1);
+  assert_int_equal(bring_up_to_date(plan, &A, &key), TC_ERR_DEVICE);
+  assert_int_equal(tc_plan_check(plan, &key), TC_CACHE_REFILL);
+  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, NULL), TC_ERR_ARG); // half-written values are not multiplied
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_counters(plan, 0, 1, 1);
+  expect_product(plan, &A);
+
+  tc_backend_host()->fault_arm(TC_FAULT_LAUNCH, 1);
+  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, NULL), TC_ERR_DEVICE);
+  expect_product(plan, &A); // a failed launch does not spoil the plan
+  tc_plan_destroy(&plan);
+  test_guarded_free(x);
+  test_guarded_free(z);
+  tc_matrix_free(&A);
+}
+
+static void misuse_is_refused(void **state)
+{
+  const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO};
+  const int64_t         bad_row_ptr[2] = {0, -1};
+  const tc_csr          bad            = {1, 1, bad_row_ptr, NULL};
+  const tc_key          key            = {0};
+  double                number         = 0;
+  tc_plan              *plan;
+
+  (void)state;
+  assert_int_equal(tc_plan_create(tc_backend_host(), &unknown, &plan), TC_ERR_ARG);
+  assert_null(plan);
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_refill(plan, &number, &key, TC_CACHE_REFILL, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_build(plan, &bad, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_check(plan, &key), TC_CACHE_REBUILD);
+  tc_plan_destroy(&plan);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(misuse_is_refused),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,95 @@
+#include "test_util.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD_WORDS = 8 };
+static const uint64_t guard_word = UINT64_C(0xfff8dead0badcafe); // a NaN that no computation makes
+
+void test_all_cases(void (*check)(const test_case *C))
+{
+  int                 num;
+  const tc_generator *generators = tc_generators(&num);
+
+  for (int i = 0; i < num; ++i) {
+    for (int seed = 1; seed <= TEST_SEEDS; ++seed) {
+      test_case C = {generators[i].name, seed, {0}};
+
+      ASSERT_OK(tc_generate(&generators[i], generators[i].tiny, (uint64_t)seed, &C.A));
+      check(&C);
+      tc_matrix_free(&C.A);
+    }
+  }
+}
+
+double *test_guarded(int64_t n)
+{
+  double *block = malloc(((size_t)n + 2 * GUARD_WORDS) * sizeof *block);
+
+  assert_non_null(block);
+  for (int i = 0; i < GUARD_WORDS; ++i) {
+    memcpy(block + i, &guard_word, sizeof guard_word);
+    memcpy(block + GUARD_WORDS + n + i, &guard_word, sizeof guard_word);
+  }
+  for (int64_t i = 0; i < n; ++i) block[GUARD_WORDS + i] = NAN;
+  return block + GUARD_WORDS;
+}
+
+int test_guards_hold(const double *array, int64_t n)
+{
+  for (int i = 0; i < GUARD_WORDS; ++i) {
+    if (memcmp(array - GUARD_WORDS + i, &guard_word, sizeof guard_word) != 0 || memcmp(array + n + i, &guard_word, sizeof guard_word) != 0) return 0;
+  }
+  return 1;
+}
+
+void test_guarded_free(double *array)
+{
+  free(array - GUARD_WORDS);
+}
+
+double *test_random(int64_t n, uint64_t seed)
+{
+  double *x = test_guarded(n);
+
+  tc_random_normal(n, seed, x);
+  return x;
+}
+
+void *test_array(const tc_format *format, void *view, tc_role role, size_t *count)
+{
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = format->arrays(view, arrays);
+
+  for (int i = 0; i < num; ++i) {
+    void *pointer;
+
+    if (arrays[i].role != role) continue;
+    *count = arrays[i].count;
+    memcpy(&pointer, (char *)view + arrays[i].offset, sizeof pointer);
+    return pointer;
+  }
+  return NULL;
+}
+
+void test_pack(const tc_format *format, const tc_matrix *A, void *view)
+{
+  const tc_csr pattern = tc_matrix_pattern(A);
+  tc_array     arrays[TC_MAX_ARRAYS];
+  int          num;
+  size_t       num_slots;
+  int32_t     *map;
+
+  ASSERT_OK(format->build(&pattern, view));
+  num = format->arrays(view, arrays);
+  map = test_array(format, view, TC_ROLE_MAP, &num_slots);
+  for (int i = 0; i < num; ++i) {
+    double *slot_val;
+
+    if (arrays[i].role != TC_ROLE_VALUE) continue;
+    slot_val = malloc((num_slots + 1) * sizeof *slot_val);
+    assert_non_null(slot_val);
+    for (size_t s = 0; s < num_slots; ++s) slot_val[s] = map[s] >= 0 ? A->val[map[s]] : 0.0;
+    memcpy((char *)view + arrays[i].offset, &slot_val, sizeof slot_val);
+  }
+}
