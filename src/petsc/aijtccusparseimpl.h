@@ -8,7 +8,7 @@
 #include "compat.h"
 #include "../plan/plan.h"
 
-/* Names that MatSetType() may use on an assembled matrix: each begins with the names of both of its parents or with their common part "seqaij", "mpiaij" */
+/* On an assembled matrix MatSetType() converts only if the new name begins with the present one, else it starts anew: these begin with the names of all parents */
 #define MATSEQAIJCUSPARSETC "seqaijcusparsetc"
 #define MATMPIAIJCUSPARSETC "mpiaijcusparsetc"
 
@@ -65,13 +65,6 @@ typedef struct {
 } Mat_AIJTCCUSPARSE;
 
 extern PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload;
-
-/* Turns a failure of the core into a PETSc error; for calls that have no fallback */
-#define PetscCallTC(...) \
-  do { \
-    const tc_status tc_status_ = __VA_ARGS__; \
-    PetscCheck(tc_status_ == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse status %d: %s", (int)tc_status_, tc_last_error()); \
-  } while (0)
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);

@@ -1,7 +1,9 @@
 /*
   Where matrices live: the probe for a GPU, the CUDA library opened on demand, and the choice between the two, which is the same on all processes of a matrix.
 */
-#define _GNU_SOURCE /* dladdr() */
+#ifndef _GNU_SOURCE
+  #define _GNU_SOURCE /* dladdr() */
+#endif
 #include <dlfcn.h>
 #include "aijtccusparseimpl.h"
 

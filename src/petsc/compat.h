@@ -5,10 +5,15 @@
 
 #include <petscmat.h>
 #include <petscdevice.h>
-#include <petsc/private/matimpl.h> /* structure_only, which no public function tells */
+#include <petsc/private/matimpl.h> /* structure_only, which no public function tells, and names for messages */
 
 #if PETSC_VERSION_LT(3, 24, 0) || PETSC_VERSION_GE(3, 27, 0)
   #error "aijtccusparse supports the PETSc releases 3.24, 3.25 and 3.26"
+#endif
+
+/* What a context's destructor gets: the address of the pointer to the context */
+#if PETSC_VERSION_LT(3, 25, 0)
+typedef void **PetscCtxRt;
 #endif
 
 /* Constructors of the parent types: exported by libpetsc, declared nowhere */

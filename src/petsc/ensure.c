@@ -52,16 +52,15 @@ static PetscErrorCode MatTCDecline(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_key *k
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same for a failure of the core; `where` says what was going on */
+/* The same for a failure of the core; `where` says what was going on. PetscObjectGetName() would give the matrix a name that views then show. */
 PetscErrorCode MatTCFail(Mat A, Mat_AIJTCCUSPARSE *tc, const char where[], const char text[])
 {
-  const char *name;
+  const char *name = ((PetscObject)A)->name;
   char        reason[sizeof(tc->reason)];
   tc_key      key;
 
   PetscFunctionBegin;
-  PetscCall(PetscObjectGetName((PetscObject)A, &name));
-  PetscCall(PetscSNPrintf(reason, sizeof(reason), "%s of %s failed: %s", where, name, text));
+  PetscCall(PetscSNPrintf(reason, sizeof(reason), "%s of %s failed: %s", where, name ? name : "the matrix", text));
   PetscCall(MatTCGetKey(A, tc, &key));
   PetscCall(MatTCDecline(A, tc, &key, reason));
   PetscFunctionReturn(PETSC_SUCCESS);

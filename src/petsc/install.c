@@ -7,8 +7,11 @@
 static PetscErrorCode MatTCInstallLike(Mat A, Mat B)
 {
   Mat_AIJTCCUSPARSE *tc, *copy;
+  PetscBool          ours;
 
   PetscFunctionBegin;
+  PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* PETSc may have turned A into a plain object in place, leaving some of our operations */
+  if (A != B && !ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCInstall(B, tc ? &tc->settings : NULL));
   PetscCall(MatTCContextGet(B, &copy));
