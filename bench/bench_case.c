@@ -165,7 +165,8 @@ static PetscErrorCode NewPlan(const Bench *B, tc_arithmetic arithmetic, tc_plan 
 
   PetscFunctionBeginUser;
   status = tc_plan_create(backend, &options, plan);
-  if (status == TC_OK) status = tc_plan_build(*plan, &pattern, NULL);
+  if (status == TC_OK) status = tc_plan_build(*plan, &pattern);
+  if (status == TC_OK) status = tc_plan_upload(*plan, NULL);
   if (status == TC_OK) status = backend->alloc(bytes, &val);
   if (status == TC_OK && bytes > 0) status = backend->upload(val, B->A->val, bytes, NULL);
   if (status == TC_OK) status = tc_plan_refill(*plan, (const double *)val, &key, TC_CACHE_REBUILD, NULL);
@@ -232,7 +233,7 @@ static PetscErrorCode TimeOnce(const Bench *B, const Candidate *C, double *secon
 static PetscErrorCode TimeSetup(const Bench *B, const Candidate *C, BenchResult *result)
 {
   enum { TIMES = 5 };
-  double first, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
+  double first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
 
   PetscFunctionBeginUser;
   PetscCall(TimeOnce(B, C, &first));

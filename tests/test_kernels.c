@@ -133,7 +133,8 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, con
   if (x == NULL) die("check_kernel", "no host memory");
   tc_random_normal(A->num_cols, 3, x);
   check(tc_plan_create(backend, &options, &plan), "tc_plan_create");
-  check(tc_plan_build(plan, &pattern, NULL), "tc_plan_build");
+  check(tc_plan_build(plan, &pattern), "tc_plan_build");
+  check(tc_plan_upload(plan, NULL), "tc_plan_upload");
   fact(strcmp(tc_plan_kernel(plan)->name, kernel->name) == 0, kernel->name, name, "chosen when asked for");
   fill(plan, A, 1, TC_CACHE_REBUILD);
   check_products(plan, kernel, name, A, x, repeats);
@@ -170,7 +171,8 @@ static void check_faults(const tc_backend *backend)
       tc_status status;
 
       backend->fault_arm(points[p], failures + 1);
-      status = tc_plan_build(plan, &pattern, NULL);
+      status = tc_plan_build(plan, &pattern);
+      if (status == TC_OK) status = tc_plan_upload(plan, NULL);
       if (status == TC_OK) status = tc_plan_refill(plan, val.local, &key, TC_CACHE_REBUILD, NULL);
       backend->fault_arm(points[p], 0);
       if (status == TC_OK || failures > 100) break;

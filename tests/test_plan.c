@@ -29,7 +29,10 @@ static tc_status bring_up_to_date(tc_plan *plan, const tc_matrix *A, const tc_ke
   const tc_verdict verdict = tc_plan_check(plan, key);
 
   if (verdict == TC_CACHE_HIT) tc_plan_hit(plan);
-  if (verdict == TC_CACHE_REBUILD) TC_CALL(tc_plan_build(plan, &pattern, NULL));
+  if (verdict == TC_CACHE_REBUILD) {
+    TC_CALL(tc_plan_build(plan, &pattern));
+    TC_CALL(tc_plan_upload(plan, NULL));
+  }
   if (verdict != TC_CACHE_HIT) TC_CALL(tc_plan_refill(plan, A->val, key, verdict, NULL));
   return TC_OK;
 }
@@ -202,7 +205,7 @@ static void misuse_is_refused(void **state)
   ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
   assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, NULL), TC_ERR_ARG);
   assert_int_equal(tc_plan_refill(plan, &number, &key, TC_CACHE_REFILL, NULL), TC_ERR_ARG);
-  assert_int_equal(tc_plan_build(plan, &bad, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_build(plan, &bad), TC_ERR_ARG);
   assert_int_equal(tc_plan_check(plan, &key), TC_CACHE_REBUILD);
   tc_plan_destroy(&plan);
 }

@@ -27,13 +27,15 @@ static PetscErrorCode MatTCCheckPETSc(void)
 
   PetscFunctionBegin;
   PetscCall(PetscGetVersionNumber(&major, &minor, NULL, NULL));
-  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_SUP, "libaijtccusparse is compiled for PETSc %d.%d, this program runs PETSc %d.%d", PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)major, (int)minor);
+  PetscCheck(major == PETSC_VERSION_MAJOR && minor == PETSC_VERSION_MINOR, PETSC_COMM_SELF, PETSC_ERR_SUP, "libaijtccusparse is compiled for PETSc %d.%d, this program runs PETSc %d.%d",
+             PETSC_VERSION_MAJOR, PETSC_VERSION_MINOR, (int)major, (int)minor);
   PetscCall(PetscDataTypeFromString("scalar", &scalar, &found));
   PetscCall(PetscDataTypeFromString("real", &real, &found));
   PetscCall(PetscDataTypeGetSize(scalar, &scalar_size));
   PetscCall(PetscDataTypeGetSize(real, &real_size));
   PetscCall(PetscDataTypeGetSize(PETSC_INT, &int_size));
-  PetscCheck(real_size == sizeof(PetscReal) && scalar_size == sizeof(PetscScalar) && int_size == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_SUP, "libaijtccusparse is compiled for a PETSc with %s scalars of %d-byte reals and %d-byte indices, this program runs one with %s scalars of %d-byte reals and %d-byte indices",
+  PetscCheck(real_size == sizeof(PetscReal) && scalar_size == sizeof(PetscScalar) && int_size == sizeof(PetscInt), PETSC_COMM_SELF, PETSC_ERR_SUP,
+             "libaijtccusparse is compiled for a PETSc with %s scalars of %d-byte reals and %d-byte indices, this program runs one with %s scalars of %d-byte reals and %d-byte indices",
              PetscDefined(USE_COMPLEX) ? "complex" : "real", (int)sizeof(PetscReal), (int)sizeof(PetscInt), scalar_size > real_size ? "complex" : "real", (int)real_size, (int)int_size);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -138,10 +138,15 @@ static PetscErrorCode MatTCBuild(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend 
   if (!tc->plan) status = tc_plan_create(backend, &options, &tc->plan);
   if (status == TC_OK) {
     PetscCall(MatTCGetPattern(A, &csr, &ia, &ja));
-    status = tc_plan_build(tc->plan, &csr, stream);
+    status = tc_plan_build(tc->plan, &csr);
     PetscCall(MatTCRestorePattern(A, &csr, &ia, &ja));
   }
   PetscCall(PetscLogEventEnd(MATTC_Build, A, 0, 0, 0));
+  if (status == TC_OK) {
+    PetscCall(PetscLogEventBegin(MATTC_Upload, A, 0, 0, 0));
+    status = tc_plan_upload(tc->plan, stream);
+    PetscCall(PetscLogEventEnd(MATTC_Upload, A, 0, 0, 0));
+  }
   if (status != TC_OK) {
     PetscCall(MatTCFail(A, tc, "packing", tc_last_error()));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -151,7 +156,8 @@ static PetscErrorCode MatTCBuild(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend 
   tc->prepared      = PETSC_TRUE;
   tc->prepared_for  = *key;
   if (backend != tc_backend_host()) PetscCall(PetscLogCpuToGpu((PetscLogDouble)(stats.index_bytes + stats.map_bytes)));
-  PetscCall(PetscInfo(A, "aijtccusparse packed %" PetscInt64_FMT " nonzeros into %" PetscInt64_FMT " slots for the %s backend, kernel %s (%s); %s\n", stats.num_nonzeros, stats.num_slots, backend->name, tc_plan_kernel(tc->plan)->name, tc_plan_why(tc->plan), stats.classes));
+  PetscCall(PetscInfo(A, "aijtccusparse packed %" PetscInt64_FMT " nonzeros into %" PetscInt64_FMT " slots for the %s backend, kernel %s (%s); %s\n",
+                      stats.num_nonzeros, stats.num_slots, backend->name, tc_plan_kernel(tc->plan)->name, tc_plan_why(tc->plan), stats.classes));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -14,7 +14,9 @@ struct tc_plan {
   tc_stats          stats;
   int               num_arrays;
   tc_array          arrays[TC_MAX_ARRAYS];
-  _Alignas(16) char view[TC_MAX_VIEW]; // the format's struct, its pointers local to the backend
+  int               built;                  // host_view holds arrays that wait for the upload
+  _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
+  _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
   char              why[160];
 };
 
@@ -48,8 +50,15 @@ static void set_array(void *view, const tc_array *array, void *pointer)
   memcpy((char *)view + array->offset, &pointer, sizeof pointer);
 }
 
+static void release_host_arrays(tc_plan *plan)
+{
+  if (plan->built) tc_format_destroy(plan->format, plan->host_view);
+  plan->built = 0;
+}
+
 static void release_arrays(tc_plan *plan)
 {
+  release_host_arrays(plan);
   for (int i = 0; i < plan->num_arrays; ++i) plan->backend->release(get_array(plan->view, &plan->arrays[i]));
   plan->num_arrays = 0;
   plan->kernel     = NULL;
@@ -132,12 +141,12 @@ static tc_status from_backend(const tc_plan *plan, tc_status status)
 }
 
 /* Moves the arrays of the host view into the backend's memory; the plan owns each as soon as it exists */
-static tc_status move_arrays(tc_plan *plan, const void *host_view, tc_stream stream)
+static tc_status move_arrays(tc_plan *plan, tc_stream stream)
 {
   tc_array  arrays[TC_MAX_ARRAYS];
-  const int num = plan->format->arrays(host_view, arrays);
+  const int num = plan->format->arrays(plan->host_view, arrays);
 
-  memcpy(plan->view, host_view, plan->format->view_size);
+  memcpy(plan->view, plan->host_view, plan->format->view_size);
   for (int i = 0; i < num; ++i) set_array(plan->view, &arrays[i], NULL);
   for (int i = 0; i < num; ++i) {
     const size_t bytes = arrays[i].count * arrays[i].item_size;
@@ -147,24 +156,33 @@ static tc_status move_arrays(tc_plan *plan, const void *host_view, tc_stream str
     set_array(plan->view, &arrays[i], local);
     plan->arrays[plan->num_arrays++] = arrays[i];
     if (bytes == 0) continue;
-    if (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP) TC_CALL(from_backend(plan, plan->backend->upload(local, get_array(host_view, &arrays[i]), bytes, stream)));
+    if (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP) TC_CALL(from_backend(plan, plan->backend->upload(local, get_array(plan->host_view, &arrays[i]), bytes, stream)));
     else if (arrays[i].role == TC_ROLE_SCRATCH) TC_CALL(from_backend(plan, plan->backend->zero(local, bytes, stream)));
   }
   return TC_OK;
 }
 
-tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern, tc_stream stream)
+tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern)
 {
-  _Alignas(16) char host_view[TC_MAX_VIEW];
-  tc_status         status;
+  tc_status status;
 
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
-  TC_CALL(plan->format->build(pattern, host_view));
-  tc_format_stats(plan->format, host_view, &plan->stats);
+  TC_CALL(plan->format->build(pattern, plan->host_view));
+  plan->built = 1;
+  tc_format_stats(plan->format, plan->host_view, &plan->stats);
   status = choose_kernel(plan);
-  if (status == TC_OK) status = move_arrays(plan, host_view, stream);
-  tc_format_destroy(plan->format, host_view);
+  if (status != TC_OK) release_arrays(plan);
+  return status;
+}
+
+tc_status tc_plan_upload(tc_plan *plan, tc_stream stream)
+{
+  tc_status status;
+
+  TC_CHECK(plan->built, TC_ERR_ARG, "upload of a plan that was not built");
+  status = move_arrays(plan, stream);
+  release_host_arrays(plan);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
@@ -174,7 +192,7 @@ tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key
   const int32_t *map = NULL;
   double        *val = NULL;
 
-  TC_CHECK(plan->kernel != NULL, TC_ERR_ARG, "refill of a plan that was never built");
+  TC_CHECK(plan->kernel != NULL && !plan->built, TC_ERR_ARG, "refill of a plan that was not built and uploaded");
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
   for (int i = 0; i < plan->num_arrays; ++i) {
     if (plan->arrays[i].role == TC_ROLE_MAP) map = get_array(plan->view, &plan->arrays[i]);

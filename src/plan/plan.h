@@ -20,8 +20,11 @@ void      tc_plan_destroy(tc_plan **plan);
 /* What has to be done for `key`, without doing it */
 tc_verdict tc_plan_check(const tc_plan *plan, const tc_key *key);
 
-/* New pattern: build on the host, upload. The plan is unusable until tc_plan_refill() follows. Old arrays are released first. */
-tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern, tc_stream stream);
+/* New pattern: packs it on the host and chooses the kernel. The plan is unusable until tc_plan_upload() and tc_plan_refill() follow. Old arrays go first. */
+tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern);
+
+/* Moves what was built into the backend's memory and frees the host's copy, on failure too */
+tc_status tc_plan_upload(tc_plan *plan, tc_stream stream);
 
 /* Gathers the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
 tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);

@@ -1,0 +1,262 @@
+#!/usr/bin/env bash
+# Runs the GPU kit: OUT=<folder for results> run.sh [STAGE ...]
+#
+#   tests      the project's PETSc-level tests on 1 to 4 processes that share the GPU, the kernels, both with optimised and (some) with debug PETSc
+#   suite      PETSc's own test cases
+#   sanitize   compute-sanitizer memcheck and racecheck on the kernels
+#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse
+#   bench      tcbench on the GPU, then on one processor core
+#   all        all of these (default)
+#
+# Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
+# sanitize.log, solvers.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
+# Environment: KIT_JOBS (4), programs at the same time in tests and suite; BENCH_OPTIONS for tcbench.
+set -uo pipefail
+kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${OUT:-$kit/out}
+mkdir -p "$out"
+out=$(cd "$out" && pwd)
+work=$kit/unpacked
+jobs=$work/jobs
+begin=$SECONDS
+
+# --- what is needed
+
+unpack() {
+  [ "$work/stamp" -nt "$kit/kit.tar.xz" ] && return
+  rm -rf "$work"
+  mkdir -p "$work"
+  python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$kit/kit.tar.xz" "$work" || exit 1
+  touch "$work/stamp"
+}
+
+environment() {
+  local cuda
+  cuda=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+  cuda=$(dirname "$(dirname "$(readlink -f "$cuda")")")
+  export PATH=$PATH:$cuda/bin CUDA_LIBRARIES=$cuda/lib64
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none
+  export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export AIJTCCUSPARSE_MATRICES=$work/matrices
+  flavour opt
+  {
+    printf 'digest\t%s\n' "$(cat "$work/report/digest")"
+    printf 'petsc\t%s\n' "$(cat "$work/report/petsc")"
+    printf 'device\t%s\n' "$(nvidia-smi --query-gpu=name --format=csv,noheader | head -n 1)"
+    printf 'driver\t%s\n' "$(nvidia-smi --query-gpu=driver_version --format=csv,noheader | head -n 1)"
+    printf 'date\t%s\n' "$(date -u +%Y-%m-%d)"
+    printf 'cpu\t%s\n' "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)"
+  } >"$out/environment.txt"
+}
+
+flavour() { # opt or debug: whose libraries are found
+  export LD_LIBRARY_PATH=$work/$1/lib:$CUDA_LIBRARIES
+  bin=$work/$1/bin plugin=$work/$1/lib/libaijtccusparse.so
+}
+
+# --- jobs: several at a time, results in the order of their start
+
+job_number=0
+new_jobs() {
+  rm -rf "$jobs"
+  mkdir -p "$jobs"
+}
+
+# a job writes its log to standard output, and "status TAB why" as its last line
+job() { # name, command with arguments
+  local name=$1 file
+  shift
+  while [ "$(jobs -rp | wc -l)" -ge "${KIT_JOBS:-4}" ]; do wait -n; done
+  job_number=$((job_number + 1))
+  file=$jobs/$(printf '%04d' "$job_number")
+  printf '%s\n' "$name" >"$file.name"
+  { "$@" >"$file.log" 2>&1 </dev/null; } &
+}
+
+end_jobs() { # log file
+  local log name
+  wait
+  for log in "$jobs"/*.log; do
+    name=$(cat "${log%.log}.name")
+    printf '=== %s\n' "$name" >>"$1"
+    cat "$log" >>"$1"
+    result "$name" "$(tail -n 1 "$log" | cut -f 1)" "$(tail -n 1 "$log" | cut -s -f 2)"
+  done
+}
+
+result() { # name, status, why
+  case $2 in
+    passed | failed | skipped) printf '%s\t%s\t%s\n' "$1" "$2" "$3" ;;
+    *) printf '%s\tfailed\tno result\n' "$1" ;;
+  esac >>"$out/results.tsv"
+}
+
+# a program whose last line is "N passed, N failed, N skipped"
+counted() { # seconds, command
+  local seconds=$1 log status=0 line
+  shift
+  log=$(mktemp "$work/log.XXXXXX")
+  timeout "$seconds" "$@" >"$log" 2>&1 || status=$?
+  # of thousands of facts the failed ones, the skipped ones and the last
+  grep -v '^ok  ' "$log" | head -n 300
+  line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+  if [ "$status" = 77 ]; then printf 'skipped\t%s\n' "$(head -n 1 "$log")"
+  elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* ]]; then printf 'passed\t%s\n' "$line"
+  elif [ "$status" = 124 ]; then printf 'failed\ttimed out after %s s\n' "$seconds"
+  else printf 'failed\tstatus %s, %s\n' "$status" "$line"
+  fi
+  rm -f "$log"
+}
+
+mpi() { # processes, program, options
+  local np=$1 program=$2
+  shift 2
+  mpiexec -n "$np" "$program" -use_gpu_aware_mpi 0 "$@"
+}
+# mpi is a function, which timeout cannot call
+mpi_words() { printf '%s\0' mpiexec -n "$1" "$2" -use_gpu_aware_mpi 0 "${@:3}"; }
+
+counted_mpi() { # seconds, processes, program, options
+  local seconds=$1 words
+  shift
+  mapfile -d '' words < <(mpi_words "$@")
+  counted "$seconds" "${words[@]}"
+}
+
+# --- stages
+
+stage_tests() {
+  local np name each
+  new_jobs
+  flavour opt
+  job test_kernels/cuda counted 240 "$bin/test_kernels" "$work/opt/lib/libaijtccusparse_cuda.so"
+  for np in 1 2 3 4; do
+    for name in ops state mpi solve failure; do job "mat_$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/mat_$name" -malloc_dump -mat_aijtccusparse_backend cuda; done
+  done
+  for each in mma fma; do job "mat_ops/aijtccusparse-$each/np1" counted_mpi 200 1 "$bin/mat_ops" -mat_aijtccusparse_backend cuda -mat_aijtccusparse_arithmetic "$each"; done
+  job mat_ops/aijtccusparse-host/np1 counted_mpi 200 1 "$bin/mat_ops" -mat_aijtccusparse_backend host
+  end_jobs "$out/tests.log"
+  [ -d "$work/debug" ] || return 0
+  new_jobs
+  flavour debug
+  for np in 1 2; do
+    for name in state mpi solve failure; do job "mat_$name/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/mat_$name" -malloc_dump -mat_aijtccusparse_backend cuda; done
+  done
+  end_jobs "$out/tests.log"
+}
+
+# one script of PETSc's harness; prints nothing but what the harness says
+suite_case() { # script
+  local text status=passed
+  cd "$(dirname "$1")" || return
+  text=$(timeout 150 bash "$1" -t 60 2>&1) || true
+  printf '%s\n' "$text" | head -n 60
+  if grep -q '^not ok' <<<"$text" || ! grep -q '^ ok' <<<"$text"; then status=failed; fi
+  if grep -q ' ok .*# SKIP' <<<"$text" && ! grep -q '^not ok' <<<"$text" && ! grep -v '# SKIP' <<<"$text" | grep -q '^ ok'; then status=skipped; fi
+  printf '%s\t%s\n' "$status" "$(grep -m 1 -o '# SKIP.*' <<<"$text")"
+}
+
+stage_suite() {
+  local each suite script
+  for each in debug opt; do # the debug PETSc checks more; the optimised one where there is no other
+    suite=$work/$each/suite
+    [ -d "$suite" ] || continue
+    new_jobs
+    flavour "$each"
+    find "$suite/tests" -name 'runex*.sh' -exec sed -i "s#@SUITE@#$suite#g" {} +
+    export PETSCMPIEXEC=mpiexec PETSC_OPTIONS="-dll_prepend $plugin -use_gpu_aware_mpi 0"
+    while IFS= read -r script; do
+      job "petsc/$(sed -n "s/^label='\(.*\)'/\1/p" "$script")/$each" suite_case "$script"
+    done < <(find "$suite/tests" -name 'runex*.sh' | sort)
+    end_jobs "$out/tests.log"
+    unset PETSC_OPTIONS
+    return 0
+  done
+}
+
+stage_sanitize() {
+  local tool log status
+  flavour opt
+  for tool in memcheck racecheck; do
+    log=$work/sanitize-$tool.log status=0
+    printf '=== compute-sanitizer --tool %s\n' "$tool" >>"$out/sanitize.log"
+    timeout 150 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_kernels" -small "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
+    head -c 4000000 "$log" >>"$out/sanitize.log"
+    if [ "$status" = 0 ]; then result "sanitizer/$tool" passed "$(grep -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
+    elif [ "$status" = 77 ]; then result "sanitizer/$tool" skipped "no usable device"
+    else result "sanitizer/$tool" failed "status $status; $(grep -m 2 -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
+    fi
+  done
+}
+
+# One line of solvers.tsv: case, processes, type, iterations, residual, seconds in solves, counters (hits/refills/rebuilds)
+solve() { # case, processes, type, program, options; sets $iterations
+  local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0 line
+  shift 4
+  timeout 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
+  { printf '=== %s np%s %s\n' "$name" "$np" "$type"; grep -vE '^[A-Za-z]+ +[0-9]+ [0-9.]+ ' "$log" | head -n 150; grep -E '^(KSPSolve|SNESSolve|MatMult|MatTC[A-Z][a-z]+|PCSetUp) ' "$log"; } >>"$out/tests.log"
+  line=$(awk '
+    /solve converged due to/ { n += $NF } /did not converge/ { bad = 1 }
+    /KSP final norm of residual/ { residual = $NF }
+    /^ *aijtccusparse: backend/ { gsub(",", ""); counters = $5 "/" $7 "/" $9 }
+    /^(KSPSolve|SNESSolve) / { if ($4 > seconds) seconds = $4 }
+    END { printf "%s\t%s\t%.4f\t%s", bad ? "none" : n, residual == "" ? "-" : residual, seconds, counters == "" ? "-" : counters }' "$log")
+  [ "$status" = 0 ] || line=$'failed\t-\t0\t-'
+  iterations=${line%%$'\t'*}
+  printf '%s\t%s\t%s\t%s\n' "$name" "$np" "$type" "$line" >>"$out/solvers.tsv"
+}
+
+# both types; the second run of each is the one that counts
+compare() { # case, processes, program, type option, options
+  local name=$1 np=$2 program=$3 option=$4 expected
+  shift 4
+  solve "$name" "$np" aijcusparse "$program" "$option" aijcusparse "$@"
+  expected=$iterations
+  solve "$name" "$np" aijtccusparse "$program" "$option" aijtccusparse "$@"
+  if [ "$iterations" = "$expected" ] && [ "$expected" -gt 0 ] 2>/dev/null; then result "solve/$name/np$np" passed "$iterations iterations"
+  else result "solve/$name/np$np" failed "$iterations iterations, aijcusparse $expected"
+  fi
+}
+
+stage_solvers() {
+  local np common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
+  flavour opt
+  for np in 1 2; do
+    compare ex45_jacobi_100 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -ksp_type cg -pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
+    compare ex45_mg_129 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -ksp_type cg -pc_type mg -pc_mg_levels 5 -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
+    compare ex56_gamg_24 "$np" ex56 -mat_type -vec_type cuda -ne $((np == 1 ? 24 : 23)) -ksp_type cg -pc_type gamg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
+    compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 5 -pc_type jacobi -ksp_type gmres -ksp_max_it 2000 -ksp_gmres_restart 100 -snes_converged_reason "${common[@]}"
+  done
+}
+
+stage_bench() {
+  local status=0
+  flavour opt
+  : >"$out/bench.txt"
+  # shellcheck disable=SC2086
+  timeout 330 "$bin/tcbench" spmv -use_gpu_aware_mpi 0 -case "$(table)" -folder "$work/matrices" -json "$out/bench.json" ${BENCH_OPTIONS:-} >>"$out/bench.txt" 2>&1 || status=$?
+  result bench/device "$([ "$status" = 0 ] && echo passed || echo failed)" "$(tail -n 1 "$out/bench.txt")"
+  status=0
+  CUDA_VISIBLE_DEVICES='' timeout 120 "$bin/tcbench" spmv -host -groups 5 -case "$(table)" -folder "$work/matrices" -json "$out/bench-host.json" >>"$out/bench.txt" 2>&1 || status=$?
+  result bench/host "$([ "$status" = 0 ] && echo passed || echo failed)" "$(tail -n 1 "$out/bench.txt")"
+}
+table() { echo stencil27_160,elasticity_64,stencil7_220,stencil27_window_128,stencil27_36,elasticity_28,qcd_11,four_724,four_2510,circuit_3m,webbase_1m,rmat_20,long_60k,long_2k; }
+
+# --- main
+
+[ $# -gt 0 ] || set -- all
+[ "$1" != all ] || set -- tests suite sanitize solvers bench
+unpack
+environment
+rm -f "$out/results.tsv" "$out/tests.log" "$out/sanitize.log" "$out/solvers.tsv"
+touch "$out/results.tsv"
+for stage in "$@"; do
+  at=$SECONDS
+  "stage_$stage"
+  printf '%s: %s s\n' "$stage" "$((SECONDS - at))" | tee -a "$out/environment.txt"
+done
+[ ! -s "$out/bench.txt" ] || cut -c1-190 "$out/bench.txt"
+[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\n'; cat "$out/solvers.tsv"; }
+grep -P '\tfailed\t' "$out/results.tsv" | head -n 40
+printf '%s passed, %s failed, %s skipped in %s s\n' "$(grep -cP '\tpassed\t' "$out/results.tsv")" "$(grep -cP '\tfailed\t' "$out/results.tsv")" "$(grep -cP '\tskipped\t' "$out/results.tsv")" "$((SECONDS - begin))"
+! grep -qP '\tfailed\t' "$out/results.tsv"

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Packs everything that a machine with a GPU needs to test and time this tree into gpu-kit/: run.sh and kit.tar.xz, less than 50 MB. Nothing else has to be
+# there but an Open MPI runtime, BLAS and LAPACK, the CUDA toolkit's libraries, bash and python3. On that machine:
+#
+#   OUT=<folder for results> gpu-kit/run.sh all
+#
+# Environment: as for `make check`; KIT_DEBUG=0 leaves the debug PETSc out, KIT_SUITE=0 PETSc's own test cases.
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+kit=$root/gpu-kit
+stage=$kit/stage
+cd "$root"
+[ -n "$(cuda_home)" ] || die "nvcc was not found: a kit without CUDA has nothing to show"
+rm -rf "$stage" "$kit/kit.tar.xz"
+mkdir -p "$stage/matrices" "$stage/report"
+
+# one flavour: libraries, programs of the project, PETSc's own test cases
+pack_flavour() { # opt|debug, release|debug
+  local flavour=$1 kind=$2 petsc build to=$stage/$1 program source flags
+  petsc=$("$root/scripts/petsc.sh" "$flavour")
+  read -r PETSC_DIR PETSC_ARCH <<<"$petsc"
+  export PETSC_DIR PETSC_ARCH
+  grep -q 'define PETSC_HAVE_CUDA 1' "$PETSC_DIR/$PETSC_ARCH/include/petscconf.h" || die "PETSC_ARCH=$PETSC_ARCH has no CUDA"
+  build=$("$root/scripts/build.sh" "$kind")
+  mkdir -p "$to/lib" "$to/bin"
+  strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
+  cp "$build"/lib/libaijtccusparse*.so "$to/lib"
+  for program in test_kernels mat_ops mat_state mat_mpi mat_solve mat_failure tcbench; do strip -o "$to/bin/$program" "$build/bin/$program"; done
+  flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
+  for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do
+    program=$(basename "$source" .c)
+    # shellcheck disable=SC2086
+    mpicc -O2 -s "$PETSC_DIR/src/$source" -o "$to/bin/$program" $flags -lm
+  done
+  [ "${KIT_SUITE:-1}" = 0 ] || pack_suite "$build" "$to"
+}
+
+# The harness's scripts and programs, made by running it here with programs that do nothing; the paths in the scripts become names that run.sh replaces
+pack_suite() { # build folder, target
+  local from=$1/petsc-suite/cuda to=$2/suite
+  PETSCMPIEXEC=false "$root/tests/petsc/run.sh" cuda "$1" >/dev/null 2>&1 || true
+  [ -d "$from/tests" ] || die "PETSc's test cases were not generated, see $from/harness.log"
+  mkdir -p "$to/petsc/config" "$to/petsc/lib/petsc/bin"
+  cp "$PETSC_DIR/config/petsc_harness.sh" "$to/petsc/config"
+  cp -r "$PETSC_DIR/lib/petsc/bin/petscdiff" "$to/petsc/lib/petsc/bin"
+  cp -r "$from/src" "$from/absent.txt" "$to"
+  find "$to/src" -name '*.c' -delete
+  (cd "$from" && find tests \( -name 'runex*.sh' -o \( -type f -perm -u+x -name 'ex*' ! -name '*.sh' ! -name '*.o' \) \) -print0 | tar --null -T - -cf -) | tar -xf - -C "$to"
+  find "$to/tests" -name 'runex*.sh' -exec sed -i -e "s#$from#@SUITE@#g" -e "s#$PETSC_DIR#@SUITE@/petsc#g" {} +
+  find "$to/tests" -type f -name 'ex*' ! -name '*.sh' -exec strip {} +
+  cp "$root/tests/petsc/suite.py" "$root/tests/petsc/cases.txt" "$to"
+}
+
+pack_flavour opt release
+[ "${KIT_DEBUG:-1}" = 0 ] || pack_flavour debug debug
+matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
+if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
+"$root/scripts/report-digest.sh" >"$stage/report/digest"
+printf '%s\n' "$petsc_release" >"$stage/report/petsc"
+
+say "compressing"
+tar -C "$stage" -cf - . | xz -T0 -6 >"$kit/kit.tar.xz"
+rm -rf "$stage"
+cp "$root/scripts/gpu-kit/run.sh" "$kit/run.sh"
+size=$(du -cm "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { print $1 }')
+[ "$size" -lt 50 ] || die "the kit has $size MB, more than 50"
+say "gpu-kit/: $size MB"
