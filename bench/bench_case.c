@@ -221,10 +221,10 @@ static PetscErrorCode CreateVectors(Bench *B)
 static PetscErrorCode TimeOnce(const Bench *B, const Candidate *C, double *seconds)
 {
   PetscFunctionBeginUser;
-  bench_synchronize();
+  bench_synchronize(B->settings->cuda);
   bench_begin(0);
   PetscCall(Product(B, C));
-  bench_synchronize();
+  bench_synchronize(B->settings->cuda);
   *seconds = bench_end(0);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -124,10 +124,12 @@ double bench_end(int device)
   return wall() - wall_begin;
 }
 
-void bench_synchronize(void)
+void bench_synchronize(int device)
 {
 #if TC_BENCH_CUDA
-  cuda_check(cudaDeviceSynchronize(), "synchronize");
+  if (device) cuda_check(cudaDeviceSynchronize(), "synchronize");
+#else
+  (void)device;
 #endif
 }
 

@@ -17,7 +17,7 @@ void   bench_begin(int device);
 double bench_end(int device);
 
 /* Waits for the device */
-void bench_synchronize(void);
+void bench_synchronize(int device);
 
 /* Median of n numbers, which are sorted in place; *spread gets half the range of the middle half */
 double bench_median(int n, double *numbers, double *spread);

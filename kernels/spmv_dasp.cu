@@ -6,7 +6,7 @@
 /*
   tc_spmv_dasp_kernel - z = A x or z = y + A x, all row classes of a tc_dasp in one launch
 
-  Work:   thread blocks are dealt out to the sections, heavy ones first: long, medium, pair13, four, pair22, one, empty. A team of four warps owns a segment of a
+  Work:   thread blocks are dealt out to long rows first, then in rounds to medium, pair13, four, pair22, one, empty. A team of four warps owns a segment of a
           long row, a warp 8 (mma) or 32 (fma) medium rows, 32 tile rows of a short section, or 32 single-entry or empty rows
   Lanes:  mma: a tile is the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is C[g][g]; fma: a lane owns a tile row
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
@@ -14,22 +14,32 @@
           atomic counter decides who adds, not in which order. arrived is zero again afterwards. Two products with one matrix must not overlap.
   Launch: 128 (mma), 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
 */
-enum tc_dasp_section { LONG, MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
+enum tc_dasp_section { MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
 
 /* Threads per block, measured on an H200 (docs/performance.md): where gathers scatter, a large block keeps the x of neighbouring rows in one L1 */
-constexpr int   tc_dasp_mma_threads         = 128;
-constexpr int   tc_dasp_fma_threads         = 512;
-constexpr int   tc_dasp_scattered_threads   = 1024;
-constexpr float tc_dasp_scattered           = 0.5f;
+constexpr int   tc_dasp_mma_threads       = 128;
+constexpr int   tc_dasp_fma_threads       = 512;
+constexpr int   tc_dasp_scattered_threads = 1024;
+constexpr float tc_dasp_scattered         = 0.5f;
+constexpr int   tc_dasp_team              = TC_DASP_CHAINS / tc_warp_size; // warps that share a segment of a long row
+constexpr int   tc_dasp_mma_batch         = 4;                             // tiles of a medium block whose loads are in flight together
+constexpr int   tc_dasp_fma_batch         = 2;
+constexpr int   tc_dasp_tail_batch        = 2;
 template <bool mma>
 constexpr int tc_dasp_max_threads = mma ? tc_dasp_mma_threads : tc_dasp_scattered_threads;
-constexpr int tc_dasp_team       = TC_DASP_CHAINS / tc_warp_size; // warps that share a segment of a long row
-constexpr int tc_dasp_mma_batch  = 4; // tiles of a medium block whose loads are in flight together
-constexpr int tc_dasp_fma_batch  = 2;
-constexpr int tc_dasp_tail_batch = 2;
+
+static_assert(tc_dasp_mma_threads % (tc_dasp_team * tc_warp_size) == 0 && tc_dasp_fma_threads % (tc_dasp_team * tc_warp_size) == 0, "a thread block holds whole teams");
+static_assert(tc_dasp_team == 4, "the sums of a team's warps are added as (0 + 1) + (2 + 3)");
+
+/*
+  Thread blocks are dealt out in rounds. A round takes the next share of every section: sections keep the order of the matrix rows, so what one round touches of x
+  and y stays in the L2 cache however many sections write to it. Long rows come before the first round.
+*/
+constexpr int64_t tc_dasp_round_threads = 1 << 18;
 
 struct tc_dasp_grid {
-  int32_t end[NUM_SECTIONS]; // thread blocks up to and including each section
+  int32_t long_end;          // thread blocks for long rows
+  int32_t end[NUM_SECTIONS]; // thread blocks of a round up to and including each section
 };
 
 /* One packed entry on its way into a sum */
@@ -37,12 +47,10 @@ struct tc_entry {
   double  val, x;
   int32_t col;
 
-  /* A fragment reads whole lines once and may stream them; lanes that own rows come back for the rest of a line */
-  template <bool mma>
   __device__ __forceinline__ void load(const tc_dasp &D, int64_t slot, bool used)
   {
-    val = !used ? 0.0 : mma ? tc_load_stream(D.val + slot) : __ldg(D.val + slot);
-    col = !used ? TC_DASP_PAD : mma ? tc_load_stream(D.col + slot) : __ldg(D.col + slot);
+    val = used ? tc_load_stream(D.val + slot) : 0.0;
+    col = used ? tc_load_stream(D.col + slot) : TC_DASP_PAD;
   }
   __device__ __forceinline__ void gather(const double *x_vector) { x = tc_gather(x_vector, col); }
 };
@@ -69,7 +77,7 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int64_t beg
       tc_entry entry[4];
 
 #pragma unroll
-      for (int j = 0; j < 4; ++j) entry[j].load<mma>(D, s + TC_DASP_TILE_SLOTS * j + offset, s + TC_DASP_TILE_SLOTS * j < end);
+      for (int j = 0; j < 4; ++j) entry[j].load(D, s + TC_DASP_TILE_SLOTS * j + offset, s + TC_DASP_TILE_SLOTS * j < end);
 #pragma unroll
       for (int j = 0; j < 4; ++j) entry[j].gather(x);
 #pragma unroll
@@ -86,7 +94,7 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int64_t beg
       tc_entry entry[4];
 
 #pragma unroll
-      for (int k = 0; k < 4; ++k) entry[k].load<mma>(D, s + TC_DASP_TILE_ROWS * k + lane % TC_DASP_TILE_ROWS, true);
+      for (int k = 0; k < 4; ++k) entry[k].load(D, s + TC_DASP_TILE_ROWS * k + lane % TC_DASP_TILE_ROWS, true);
 #pragma unroll
       for (int k = 0; k < 4; ++k) entry[k].gather(x);
 #pragma unroll
@@ -149,7 +157,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
     tc_entry entry[tc_dasp_mma_batch];
 
 #pragma unroll
-    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load<true>(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
 #pragma unroll
     for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].gather(x);
 #pragma unroll
@@ -168,7 +176,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
       for (int i = 0; i < tc_dasp_tail_batch; ++i) {
         const int t = tail_begin + e + 4 * i + at.k;
 
-        entry[i].load<true>(D, tail + t, t < tail_end);
+        entry[i].load(D, tail + t, t < tail_end);
       }
 #pragma unroll
       for (int i = 0; i < tc_dasp_tail_batch; ++i) entry[i].gather(x);
@@ -191,7 +199,7 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
     tc_entry entry[4 * tc_dasp_fma_batch];
 
 #pragma unroll
-    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].load<false>(D, s + TC_DASP_TILE_ROWS * e + g, s + TC_DASP_TILE_SLOTS * (e / 4) < end);
+    for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].load(D, s + TC_DASP_TILE_ROWS * e + g, s + TC_DASP_TILE_SLOTS * (e / 4) < end);
 #pragma unroll
     for (int e = 0; e < 4 * tc_dasp_fma_batch; ++e) entry[e].gather(x);
 #pragma unroll
@@ -204,7 +212,7 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
       tc_entry entry[4];
 
 #pragma unroll
-      for (int e = 0; e < 4; ++e) entry[e].load<false>(D, tail + t + e, t + e < tail_end);
+      for (int e = 0; e < 4; ++e) entry[e].load(D, tail + t + e, t + e < tail_end);
 #pragma unroll
       for (int e = 0; e < 4; ++e) entry[e].gather(x);
 #pragma unroll
@@ -229,7 +237,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 
     if (warp_row >= num) return;
 #pragma unroll
-    for (int j = 0; j < 4; ++j) entry[j].load<mma>(D, section + 4 * (int64_t)warp_row + TC_DASP_TILE_SLOTS * j + tc_fragment_slot(at), warp_row + TC_DASP_TILE_ROWS * j < num);
+    for (int j = 0; j < 4; ++j) entry[j].load(D, section + 4 * (int64_t)warp_row + TC_DASP_TILE_SLOTS * j + tc_fragment_slot(at), warp_row + TC_DASP_TILE_ROWS * j < num);
 #pragma unroll
     for (int j = 0; j < 4; ++j) entry[j].gather(x);
 #pragma unroll
@@ -254,7 +262,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 
     if (tile_row >= num) return;
 #pragma unroll
-    for (int k = 0; k < 4; ++k) entry[k].load<mma>(D, section + tile_row / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS + TC_DASP_TILE_ROWS * k + tile_row % TC_DASP_TILE_ROWS, true);
+    for (int k = 0; k < 4; ++k) entry[k].load(D, section + tile_row / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS + TC_DASP_TILE_ROWS * k + tile_row % TC_DASP_TILE_ROWS, true);
 #pragma unroll
     for (int k = 0; k < 4; ++k) entry[k].gather(x);
 #pragma unroll
@@ -269,48 +277,70 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 template <bool mma>
 static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
 {
-  const int      threads = blockDim.x, warps = threads / tc_warp_size;
-  const int32_t *id   = D.row_id;
-  const int      lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
+  const int      threads = blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
+  const int      after = (int)blockIdx.x - grid.long_end, per_round = grid.end[EMPTY];
+  const int32_t *id = D.row_id;
 
-  if (cta < grid.end[LONG]) tc_long_section<mma>(D, warps / tc_dasp_team * cta, x, y, z);
-  else if (cta < grid.end[MEDIUM]) {
-    if constexpr (mma) tc_medium_section_mma(D, warps * (cta - grid.end[LONG]) + warp, lane, x, y, z);
-    else tc_medium_section_fma(D, threads * (cta - grid.end[LONG]) + threadIdx.x, x, y, z);
+  if (after < 0) {
+    tc_long_section<mma>(D, warps / tc_dasp_team * blockIdx.x, x, y, z);
+    return;
+  }
+  const int round = after / per_round, cta = after % per_round;
+
+  /* The block's place in its section, counted over all rounds */
+  auto place = [&](tc_dasp_section section) {
+    const int begin = section == MEDIUM ? 0 : grid.end[section - 1];
+
+    return round * (grid.end[section] - begin) + cta - begin;
+  };
+
+  if (cta < grid.end[MEDIUM]) {
+    if constexpr (mma) tc_medium_section_mma(D, warps * place(MEDIUM) + warp, lane, x, y, z);
+    else tc_medium_section_fma(D, threads * place(MEDIUM) + threadIdx.x, x, y, z);
   } else if (cta < grid.end[PAIR13]) {
-    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * (cta - grid.end[MEDIUM]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * place(PAIR13) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[FOUR]) {
-    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, threads * (cta - grid.end[PAIR13]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, threads * place(FOUR) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[PAIR22]) {
-    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, threads * (cta - grid.end[FOUR]) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, threads * place(PAIR22) + threadIdx.x, lane, x, y, z);
   } else if (cta < grid.end[ONE]) {
-    const int32_t i = threads * (cta - grid.end[PAIR22]) + threadIdx.x;
+    const int32_t i = threads * place(ONE) + threadIdx.x;
 
     if (i < D.num_one) tc_finish_row(fma(tc_load_stream(D.val + D.slot_one + i), __ldg(x + tc_load_stream(D.col + D.slot_one + i)), 0.0), id[D.row_one + i], y, z);
   } else {
-    const int32_t i = threads * (cta - grid.end[ONE]) + threadIdx.x;
+    const int32_t i = threads * place(EMPTY) + threadIdx.x;
 
     if (i < D.num_empty) z[id[D.row_empty + i]] = y ? y[id[D.row_empty + i]] : 0.0;
   }
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+  return (a + b - 1) / b;
 }
 
 template <bool mma>
 static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const double *y, double *z, tc_stream stream)
 {
   const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
-  const int32_t  work[NUM_SECTIONS] = {D->num_segments, mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, y == z ? 0 : D->num_empty};
   const int      threads            = mma ? tc_dasp_mma_threads : D->scattered > tc_dasp_scattered ? tc_dasp_scattered_threads : tc_dasp_fma_threads;
   const int      warps              = threads / tc_warp_size;
+  const int32_t  work[NUM_SECTIONS] = {mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, y == z ? 0 : D->num_empty};
+  int64_t        ctas[NUM_SECTIONS], total = 0, per_round = 0;
   tc_dasp_grid   grid;
-  int64_t        ctas = 0;
 
   for (int s = 0; s < NUM_SECTIONS; ++s) {
-    const int per_cta = s == LONG ? warps / tc_dasp_team : mma && s == MEDIUM ? warps : threads;
-
-    ctas += (work[s] + (int64_t)per_cta - 1) / per_cta;
-    grid.end[s] = (int32_t)ctas;
+    ctas[s] = divide_up(work[s], mma && s == MEDIUM ? warps : threads);
+    total += ctas[s];
   }
-  return tc_launch(name, tc_spmv_dasp_kernel<mma>, ctas, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
+  const int64_t rounds = divide_up(total * threads, tc_dasp_round_threads);
+
+  for (int s = 0; s < NUM_SECTIONS; ++s) {
+    per_round += rounds > 0 ? divide_up(ctas[s], rounds) : 0;
+    grid.end[s] = (int32_t)per_round;
+  }
+  grid.long_end = (int32_t)divide_up(D->num_segments, warps / tc_dasp_team);
+  return tc_launch(name, tc_spmv_dasp_kernel<mma>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
 }
 
 extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)

@@ -14,10 +14,9 @@ rm -rf "$stage" "$kit/kit.tar.xz"
 mkdir -p "$stage/matrices" "$stage/report"
 
 # one flavour: libraries, programs of the project, PETSc's own test cases
-pack_flavour() { # opt|debug, release|debug
-  local flavour=$1 kind=$2 petsc build to=$stage/$1 program source flags
-  petsc=$("$root/scripts/petsc.sh" "$flavour")
-  read -r PETSC_DIR PETSC_ARCH <<<"$petsc"
+pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
+  local kind=$2 build to=$stage/$1 program source flags
+  read -r PETSC_DIR PETSC_ARCH <<<"$3"
   export PETSC_DIR PETSC_ARCH
   grep -q 'define PETSC_HAVE_CUDA 1' "$PETSC_DIR/$PETSC_ARCH/include/petscconf.h" || die "PETSC_ARCH=$PETSC_ARCH has no CUDA"
   build=$("$root/scripts/build.sh" "$kind")
@@ -50,8 +49,10 @@ pack_suite() { # build folder, target
   cp "$root/tests/petsc/suite.py" "$root/tests/petsc/cases.txt" "$to"
 }
 
-pack_flavour opt release
-[ "${KIT_DEBUG:-1}" = 0 ] || pack_flavour debug debug
+opt=$("$root/scripts/petsc.sh" opt)
+debug=$("$root/scripts/petsc.sh" debug)
+pack_flavour opt release "$opt"
+[ "${KIT_DEBUG:-1}" = 0 ] || [ "$debug" = "$opt" ] || pack_flavour debug debug "$debug"
 matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
 "$root/scripts/report-digest.sh" >"$stage/report/digest"

@@ -293,11 +293,14 @@ static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
   return TC_OK;
 }
 
+enum { MAX_OVERHANG = 1 << 24 }; // kernels count rows in 32 bits, rounded up to whole launches
+
 static tc_status dasp_build(const tc_csr *A, void *view)
 {
   tc_status status;
 
   TC_CALL(tc_csr_check(A));
+  TC_CHECK(A->num_rows <= INT32_MAX - MAX_OVERHANG, TC_ERR_LIMIT, "%d rows, format dasp holds at most %d", A->num_rows, INT32_MAX - MAX_OVERHANG);
   memset(view, 0, sizeof(tc_dasp));
   status = build_arrays(A, view);
   if (status != TC_OK) tc_format_destroy(&tc_format_dasp, view);
