@@ -284,11 +284,19 @@ static PetscErrorCode CreateWays(Bench *B, BenchResult *result)
 
 static PetscErrorCode CreateBaselines(Bench *B, BenchResult *result)
 {
+  PetscBool ours;
+
   PetscFunctionBeginUser;
   result->num_baselines    = B->settings->cuda ? 2 : 1;
   result->baseline_name[0] = B->settings->cuda ? "aijcusparse" : "aij";
   result->baseline_name[1] = "cusparse_alg2";
-  for (int b = 0; b < result->num_baselines; b++) PetscCall(NewMat(B, B->settings->cuda ? MATAIJCUSPARSE : MATAIJ, b ? "mat_cusparse_spmv_alg" : NULL, "CSRMV_ALG2", &B->candidate[B->num++].mat));
+  for (int b = 0; b < result->num_baselines; b++) {
+    Mat *mat = &B->candidate[B->num++].mat;
+
+    PetscCall(NewMat(B, B->settings->cuda ? MATAIJCUSPARSE : MATAIJ, b ? "mat_cusparse_spmv_alg" : NULL, "CSRMV_ALG2", mat));
+    PetscCall(MatIsAIJTCCUSPARSE(*mat, &ours));
+    PetscCheck(!ours, PETSC_COMM_SELF, PETSC_ERR_PLIB, "The baseline became a matrix of our type");
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

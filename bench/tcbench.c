@@ -195,7 +195,12 @@ int main(int argc, char **args)
   PetscCheck(run.settings.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "There is a GPU, but the CUDA library does not load");
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
   if (!run.settings.cuda) PetscCall(PetscOptionsSetValue(NULL, "-tcbench_mat_aijtccusparse_backend", "host"));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s%s%s; milliseconds, median of %" PetscInt_FMT " groups of at least %g ms", run.settings.cuda ? device : "one processor core", run.settings.cuda ? "" : ", no GPU: ", run.settings.cuda ? "" : has_device ? "-host" : device, run.settings.groups, (double)run.settings.group_ms));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s%s%s; milliseconds, median of %" PetscInt_FMT " groups of at least %g ms", run.settings.cuda ? device : "one processor core",
+                        run.settings.cuda ? "" : ", no GPU: ",
+                        run.settings.cuda ? ""
+                        : has_device      ? "-host"
+                                          : device,
+                        run.settings.groups, (double)run.settings.group_ms));
   if (run.settings.cuda) PetscCall(PetscPrintf(PETSC_COMM_SELF, "; device copy %.0f GB/s", run.settings.copy_gbs));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
   PetscCall(BenchPrint(&run.settings, NULL));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Turns the results of the GPU kit into docs/gpu-report.json, for programs, and docs/gpu-report.md, for people.
 
-  scripts/gpu-report.py FOLDER     the folder that gpu-kit/run.sh wrote its results to
+  scripts/gpu-report.py FOLDER [TO]     the folder that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 """
 import csv
 import json
@@ -45,12 +45,12 @@ def number(value):
 def solves(rows):
     """Rows of solvers.tsv, paired: the solve with our type carries the baseline's time and iterations"""
     baseline, entries = {}, []
-    for case, np, kind, iterations, residual, seconds, counters in rows:
+    for case, np, kind, iterations, residual, seconds, counters, size, nnz in rows:
         if kind == 'aijcusparse':
             baseline[case, np] = (iterations, float(seconds))
             continue
         expected, base_seconds = baseline.get((case, np), ('-', 0.0))
-        entries.append({'op': 'solve', 'case': case, 'rows': 0, 'cols': 0, 'nnz': 0, 'n': 1, 'ranks': int(np), 'precision': 'fp64', 'kernel': 'dasp', 'ms': 1000 * float(seconds), 'ms_spread': 0.0,
+        entries.append({'op': 'solve', 'case': case, 'rows': int(size), 'cols': int(size), 'nnz': int(nnz), 'n': 1, 'ranks': int(np), 'precision': 'fp64', 'kernel': 'dasp', 'ms': 1000 * float(seconds), 'ms_spread': 0.0,
                         'iterations': int(iterations) if iterations.isdigit() else -1, 'baseline_iterations': int(expected) if expected.isdigit() else -1, 'residual': residual,
                         'hits_refills_rebuilds': counters, 'baseline_ms': {'aijcusparse': 1000 * base_seconds}})
     return entries
@@ -112,16 +112,16 @@ def section_host(results, cpu):
 
 
 def section_solvers(results):
-    rows = [(row['case'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{row["baseline_ms"]["aijcusparse"]:.1f}', f'{row["baseline_ms"]["aijcusparse"] / row["ms"]:.2f}' if row['ms'] else '-', row['residual'], row['hits_refills_rebuilds']) for row in results if row['op'] == 'solve']
+    rows = [(row['case'], row['rows'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{row["baseline_ms"]["aijcusparse"]:.1f}', f'{row["baseline_ms"]["aijcusparse"] / row["ms"]:.2f}' if row['ms'] else '-', row['residual'], row['hits_refills_rebuilds']) for row in results if row['op'] == 'solve']
     if not rows:
         return []
-    return ['## Solves', '', "PETSc's tutorials, unmodified. Processes share one GPU; times of a single first solve, set-up included, in milliseconds. Counters are those of the printed operator.", ''] + table(('case', 'processes', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'residual', 'hits/refills/rebuilds'), rows)
+    return ['## Solves', '', "PETSc's tutorials, unmodified. Processes share one GPU; times are of the first solve of the process, packing included, in milliseconds. Counters are those of the printed operator.", ''] + table(('case', 'rows', 'processes', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'residual', 'hits/refills/rebuilds'), rows)
 
 
 def main():
-    if len(sys.argv) != 2 or not os.path.isdir(sys.argv[1]):
+    if len(sys.argv) not in (2, 3) or not os.path.isdir(sys.argv[1]):
         sys.exit(__doc__)
-    folder = sys.argv[1]
+    folder, to = sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else os.path.join(ROOT, 'docs')
     environment = {row[0]: row[1] for row in read_table(os.path.join(folder, 'environment.txt')) if len(row) == 2}
     bench, host = read_json(os.path.join(folder, 'bench.json')), read_json(os.path.join(folder, 'bench-host.json'))
     tests = [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_table(os.path.join(folder, 'results.tsv'))]
@@ -130,21 +130,21 @@ def main():
     if report['digest'] != current_digest():
         print('warning: include/, src/ or kernels/ changed since the kit was packed: the report is stale from the start', file=sys.stderr)
     on_device = [row for row in report['benchmarks'] if row.get('device')]
-    lines = ['# GPU report', '', f'Made by `scripts/gpu-report.py` from a run of the GPU kit (docs/gpu.md) on {report["date"]}: {report["device"]}, driver {report["driver"]}, CUDA {report["cuda"]}, cuSPARSE {report["cusparse"]}, PETSc {report["petsc"]};',
+    lines = ['# GPU report', '', f'Made by `scripts/gpu-report.py` from a run of the GPU kit (`scripts/pack-gpu-kit.sh`) on {report["date"]}: {report["device"]}, driver {report["driver"]}, CUDA {report["cuda"]}, cuSPARSE {report["cusparse"]}, PETSc {report["petsc"]};',
              f'device copy {report["copy_gbs"]:.0f} GB/s. Sources: digest `{report["digest"][:16]}`.', '']
     lines += section_tests(tests) + section_spmv(on_device) + section_host([row for row in host['benchmarks']], environment.get('cpu', 'the machine')) + section_solvers(report['benchmarks'])
-    os.makedirs(os.path.join(ROOT, 'docs'), exist_ok=True)
-    with open(os.path.join(ROOT, 'docs', 'gpu-report.json'), 'w') as file:
+    os.makedirs(to, exist_ok=True)
+    with open(os.path.join(to, 'gpu-report.json'), 'w') as file:
         head = {key: value for key, value in report.items() if key not in ('tests', 'benchmarks')}
         text = json.dumps(head)[:-1]  # one line per test and per benchmark, so that changes can be read
         for key in ('tests', 'benchmarks'):
             text += f',\n "{key}": [\n' + ',\n'.join('  ' + json.dumps(item) for item in report[key]) + '\n ]'
         file.write(text + '}\n')
-    with open(os.path.join(ROOT, 'docs', 'gpu-report.md'), 'w') as file:
+    with open(os.path.join(to, 'gpu-report.md'), 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')
     failed = [test['name'] for test in tests if test['status'] == 'failed']
     wrong = [row['case'] for row in report['benchmarks'] if row.get('error_over_bound', 0) > 1 or row.get('same_bits_as_host') is False]
-    print(f'docs/gpu-report.json, docs/gpu-report.md: {len(tests)} tests, {len(failed)} failed; {len(report["benchmarks"])} measurements, {len(wrong)} wrong')
+    print(f'{to}/gpu-report.json, gpu-report.md: {len(tests)} tests, {len(failed)} failed; {len(report["benchmarks"])} measurements, {len(wrong)} wrong')
     return 1 if failed or wrong else 0
 
 

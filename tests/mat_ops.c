@@ -40,6 +40,21 @@ static PetscErrorCode Apply(const Family *family, Op op, Mat A, Vec x, Vec y, Ve
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Replaces a vector by a new one of the given type, the layout stays */
+static PetscErrorCode SetVecType(Vec *x, VecType type)
+{
+  PetscInt n, N;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetLocalSize(*x, &n));
+  PetscCall(VecGetSize(*x, &N));
+  PetscCall(VecDestroy(x));
+  PetscCall(VecCreate(PETSC_COMM_WORLD, x));
+  PetscCall(VecSetSizes(*x, n, N));
+  PetscCall(VecSetType(*x, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* z = op(A) x (+ y) with vectors of the given types (NULL: the matrix's own); z as long as its local part is */
 static PetscErrorCode Product(const Family *family, Op op, Mat A, VecType x_type, VecType z_type, uint64_t seed, double poison, PetscScalar **result)
 {
@@ -50,8 +65,8 @@ static PetscErrorCode Product(const Family *family, Op op, Mat A, VecType x_type
 
   PetscFunctionBeginUser;
   PetscCall(family->transpose ? MatCreateVecs(A, &z, &x) : MatCreateVecs(A, &x, &z));
-  if (x_type) PetscCall(VecSetType(x, x_type));
-  if (z_type) PetscCall(VecSetType(z, z_type));
+  if (x_type) PetscCall(SetVecType(&x, x_type));
+  if (z_type) PetscCall(SetVecType(&z, z_type));
   PetscCall(VecDuplicate(z, &y));
   PetscCall(MatTestRandom(x, seed, NULL));
   PetscCall(MatTestRandom(y, seed + 1, NULL));
@@ -119,7 +134,14 @@ static PetscErrorCode CheckProduct(const char name[], const Family *family, Op o
     tc_canonical_spmv(&L, x, op == OP_MULT ? NULL : y, bits);
     same = (PetscBool)(tc_first_different(m, z, bits) == m);
   }
-  PetscCall(MatTestFact((PetscBool)(worst <= 1 && worst_plain <= 1 && same), "%s %s%s: error/bound %.3f, MATAIJ %.3f%s", name, family->name, op == OP_MULT ? "" : op == OP_ADD ? "Add" : "Add in place", worst, worst_plain, size > 1 || family->transpose ? "" : same ? ", the defined bits" : ", OTHER BITS"));
+  PetscCall(MatTestFact((PetscBool)(worst <= 1 && worst_plain <= 1 && same), "%s %s%s: error/bound %.3f, MATAIJ %.3f%s", name, family->name,
+                        op == OP_MULT  ? ""
+                        : op == OP_ADD ? "Add"
+                                       : "Add in place",
+                        worst, worst_plain,
+                        size > 1 || family->transpose ? ""
+                        : same                        ? ", the defined bits"
+                                                      : ", OTHER BITS"));
   PetscCall(PetscFree3(ref, bound, bits));
   PetscCall(PetscFree(x));
   PetscCall(PetscFree(y));

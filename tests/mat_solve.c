@@ -74,7 +74,8 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[])
     PetscCall(MatDestroy(&A));
   }
   PetscCall(MatTestFact((PetscBool)(its[0] == its[1] && reason[0] == reason[1] && reason[0] > 0), "%s: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, what, its[0], parent, its[1]));
-  PetscCall(MatTestFact((PetscBool)(counts.rebuilds == 1 && counts.refills == 0 && counts.hits + 1 >= its[0]), "%s: %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what, counts.rebuilds, counts.refills, counts.hits));
+  PetscCall(MatTestFact((PetscBool)(counts.rebuilds == 1 && counts.refills == 0 && counts.hits + 1 >= its[0]),
+                        "%s: %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what, counts.rebuilds, counts.refills, counts.hits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -208,7 +209,9 @@ static PetscErrorCode CheckJacobianCounts(Mat J, const char what[])
 
   PetscFunctionBeginUser;
   PetscCall(MatTestGetCounts(J, &counts));
-  PetscCall(MatTestFact((PetscBool)(jacobians > 1 && counts.rebuilds == 1 && counts.refills == jacobians - 1 && counts.hits > 0), "%s: %" PetscInt_FMT " Jacobians, %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what, jacobians, counts.rebuilds, counts.refills, counts.hits));
+  PetscCall(MatTestFact((PetscBool)(jacobians > 1 && counts.rebuilds == 1 && counts.refills == jacobians - 1 && counts.hits > 0),
+                        "%s: %" PetscInt_FMT " Jacobians, %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what, jacobians, counts.rebuilds,
+                        counts.refills, counts.hits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -28,16 +28,17 @@ int MatTestEnd(void)
 PetscErrorCode MatTestFact(PetscBool so, const char format[], ...)
 {
   char    text[512];
+  int     everywhere = so ? 1 : 0;
   va_list args;
 
   PetscFunctionBeginUser;
   va_start(args, format);
   PetscCall(PetscVSNPrintf(text, sizeof(text), format, NULL, args));
   va_end(args);
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &so, 1, MPI_C_BOOL, MPI_LAND, PETSC_COMM_WORLD));
-  if (so) count.passed++;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &everywhere, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  if (everywhere) count.passed++;
   else count.failed++;
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s\n", so ? "ok  " : "FAIL", text));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s %s\n", everywhere ? "ok  " : "FAIL", text));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -292,7 +293,10 @@ PetscErrorCode MatTestProductCounts(Mat A, Mat B, MatTestVerdict verdict, MatTes
   PetscCall(MatTestGetCounts(A, &now));
   counted = CountsAre(&now, before->hits, before->refills, before->rebuilds, verdict);
   if (now.id != before->id && CountsAre(&now, 0, 0, 0, verdict)) counted = PETSC_TRUE; /* a new object, which counts from zero */
-  PetscCall(MatTestFact((PetscBool)(same && (counted || verdict == MATTEST_ANY)), "%s: %s expected, product %s, now %" PetscInt64_FMT " hits %" PetscInt64_FMT " refills %" PetscInt64_FMT " rebuilds, before %" PetscInt64_FMT " %" PetscInt64_FMT " %" PetscInt64_FMT, what, names[verdict], same ? "right" : "WRONG", now.hits, now.refills, now.rebuilds, before->hits, before->refills, before->rebuilds));
+  PetscCall(MatTestFact((PetscBool)(same && (counted || verdict == MATTEST_ANY)),
+                        "%s: %s expected, product %s, now %" PetscInt64_FMT " hits %" PetscInt64_FMT " refills %" PetscInt64_FMT " rebuilds, before %" PetscInt64_FMT
+                        " %" PetscInt64_FMT " %" PetscInt64_FMT,
+                        what, names[verdict], same ? "right" : "WRONG", now.hits, now.refills, now.rebuilds, before->hits, before->refills, before->rebuilds));
   *before = now;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

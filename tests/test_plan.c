@@ -205,6 +205,7 @@ static void misuse_is_refused(void **state)
   ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
   assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, NULL), TC_ERR_ARG);
   assert_int_equal(tc_plan_refill(plan, &number, &key, TC_CACHE_REFILL, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_upload(plan, NULL), TC_ERR_ARG); // nothing was built
   assert_int_equal(tc_plan_build(plan, &bad), TC_ERR_ARG);
   assert_int_equal(tc_plan_check(plan, &key), TC_CACHE_REBUILD);
   tc_plan_destroy(&plan);

@@ -101,6 +101,7 @@ counted() { # seconds, command
   grep -v '^ok  ' "$log" | head -n 300
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
   if [ "$status" = 77 ]; then printf 'skipped\t%s\n' "$(head -n 1 "$log")"
+  elif grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$log"; then printf 'failed\tmemory not freed; %s\n' "$line"
   elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* ]]; then printf 'passed\t%s\n' "$line"
   elif [ "$status" = 124 ]; then printf 'failed\ttimed out after %s s\n' "$seconds"
   else printf 'failed\tstatus %s, %s\n' "$status" "$line"
@@ -108,19 +109,10 @@ counted() { # seconds, command
   rm -f "$log"
 }
 
-mpi() { # processes, program, options
-  local np=$1 program=$2
-  shift 2
-  mpiexec -n "$np" "$program" -use_gpu_aware_mpi 0 "$@"
-}
-# mpi is a function, which timeout cannot call
-mpi_words() { printf '%s\0' mpiexec -n "$1" "$2" -use_gpu_aware_mpi 0 "${@:3}"; }
-
 counted_mpi() { # seconds, processes, program, options
-  local seconds=$1 words
-  shift
-  mapfile -d '' words < <(mpi_words "$@")
-  counted "$seconds" "${words[@]}"
+  local seconds=$1 np=$2 program=$3
+  shift 3
+  counted "$seconds" mpiexec -n "$np" "$program" -use_gpu_aware_mpi 0 "$@"
 }
 
 # --- stages
@@ -174,22 +166,25 @@ stage_suite() {
   done
 }
 
-stage_sanitize() {
-  local tool log status
-  flavour opt
-  for tool in memcheck racecheck; do
-    log=$work/sanitize-$tool.log status=0
-    printf '=== compute-sanitizer --tool %s\n' "$tool" >>"$out/sanitize.log"
-    timeout 150 compute-sanitizer --tool "$tool" --error-exitcode 9 "$bin/test_kernels" -small "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
-    head -c 4000000 "$log" >>"$out/sanitize.log"
-    if [ "$status" = 0 ]; then result "sanitizer/$tool" passed "$(grep -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
-    elif [ "$status" = 77 ]; then result "sanitizer/$tool" skipped "no usable device"
-    else result "sanitizer/$tool" failed "status $status; $(grep -m 2 -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
-    fi
-  done
+sanitize() { # tool
+  local log=$work/sanitize-$1.log status=0
+  timeout 240 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/test_kernels" -small "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
+  head -c 4000000 "$log"
+  if [ "$status" = 0 ]; then printf 'passed\t%s\n' "$(grep -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
+  elif [ "$status" = 77 ]; then printf 'skipped\tno usable device\n'
+  else printf 'failed\tstatus %s; %s\n' "$status" "$(grep -m 2 -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
+  fi
 }
 
-# One line of solvers.tsv: case, processes, type, iterations, residual, seconds in solves, counters (hits/refills/rebuilds)
+stage_sanitize() {
+  local tool
+  new_jobs
+  flavour opt
+  for tool in memcheck racecheck; do job "sanitizer/$tool" sanitize "$tool"; done
+  end_jobs "$out/sanitize.log"
+}
+
+# One line of solvers.tsv: case, processes, type, iterations, residual, seconds of the longest solve event, counters (hits/refills/rebuilds), rows, nonzeros
 solve() { # case, processes, type, program, options; sets $iterations
   local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0 line
   shift 4
@@ -199,14 +194,16 @@ solve() { # case, processes, type, program, options; sets $iterations
     /solve converged due to/ { n += $NF } /did not converge/ { bad = 1 }
     /KSP final norm of residual/ { residual = $NF }
     /^ *aijtccusparse: backend/ { gsub(",", ""); counters = $5 "/" $7 "/" $9 }
+    match($0, /rows=[0-9]+/) { rows = substr($0, RSTART + 5, RLENGTH - 5) }
+    match($0, /total: nonzeros=[0-9]+/) { nnz = substr($0, RSTART + 16, RLENGTH - 16) }
     /^(KSPSolve|SNESSolve) / { if ($4 > seconds) seconds = $4 }
-    END { printf "%s\t%s\t%.4f\t%s", bad ? "none" : n, residual == "" ? "-" : residual, seconds, counters == "" ? "-" : counters }' "$log")
-  [ "$status" = 0 ] || line=$'failed\t-\t0\t-'
+    END { printf "%s\t%s\t%.4f\t%s\t%d\t%d", bad ? "none" : n, residual == "" ? "-" : residual, seconds, counters == "" ? "-" : counters, rows, nnz }' "$log")
+  [ "$status" = 0 ] || line=$'failed\t-\t0\t-\t0\t0'
   iterations=${line%%$'\t'*}
   printf '%s\t%s\t%s\t%s\n' "$name" "$np" "$type" "$line" >>"$out/solvers.tsv"
 }
 
-# both types; the second run of each is the one that counts
+# both types on the same problem: the iterations must agree
 compare() { # case, processes, program, type option, options
   local name=$1 np=$2 program=$3 option=$4 expected
   shift 4
@@ -256,7 +253,7 @@ for stage in "$@"; do
   printf '%s: %s s\n' "$stage" "$((SECONDS - at))" | tee -a "$out/environment.txt"
 done
 [ ! -s "$out/bench.txt" ] || cut -c1-190 "$out/bench.txt"
-[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\n'; cat "$out/solvers.tsv"; }
+[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\trows\tnonzeros\n'; cat "$out/solvers.tsv"; }
 grep -P '\tfailed\t' "$out/results.tsv" | head -n 40
 printf '%s passed, %s failed, %s skipped in %s s\n' "$(grep -cP '\tpassed\t' "$out/results.tsv")" "$(grep -cP '\tfailed\t' "$out/results.tsv")" "$(grep -cP '\tskipped\t' "$out/results.tsv")" "$((SECONDS - begin))"
 ! grep -qP '\tfailed\t' "$out/results.tsv"

@@ -23,6 +23,7 @@ typedef struct {
   PetscErrorCode (*destroy)(Mat); /* ours for this parent: in MatHeaderMerge() the object has no type_name to tell the parent */
   PetscBool         captured;
   PetscErrorCodeFn *ops[2][MATTC_NUM_OPS]; /* [bound to the CPU][operation] */
+  PetscErrorCodeFn *hermitian_transpose_add[2];
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
 } MatTCParent;

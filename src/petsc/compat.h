@@ -34,6 +34,15 @@ static inline PetscBool MatTCIsStructureOnly(Mat A)
   return A->structure_only;
 }
 
+/*
+  The slot of MatMultHermitianTransposeAdd(), which MatSetOperation() of 3.26 takes for that of the plain transpose in real builds. aijcusparse asks cuSPARSE for a
+  conjugate transpose there, which it refuses for real matrices.
+*/
+static inline PetscErrorCodeFn **MatTCHermitianTransposeAddSlot(Mat A)
+{
+  return (PetscErrorCodeFn **)(void *)&A->ops->multhermitiantransposeadd;
+}
+
 /* The stream of PETSc's current device context; NULL, the legacy default stream, if that context is not CUDA's */
 static inline PetscErrorCode MatTCGetCurrentStream(void **stream)
 {

@@ -204,6 +204,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
     if ((parent->mpi && !overrides[i].mpi) || (!parent->ops[0][overrides[i].op] && !overrides[i].always)) continue;
     PetscCall(MatSetOperation(A, overrides[i].op, overrides[i].f));
   }
+  if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
@@ -216,6 +217,7 @@ PetscErrorCode MatTCUninstall(Mat A)
 {
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
+  PetscBool          bound;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentFind(A, &parent));
@@ -229,6 +231,8 @@ PetscErrorCode MatTCUninstall(Mat A)
     PetscCall(MatTCParentOp(A, parent, overrides[i].op, &f));
     PetscCall(MatSetOperation(A, overrides[i].op, f));
   }
+  PetscCall(MatBoundToCPU(A, &bound));
+  *MatTCHermitianTransposeAddSlot(A) = parent->hermitian_transpose_add[parent->cuda && bound];
   PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));

@@ -58,6 +58,7 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
   for (int bound = 0; bound < 2; bound++) {
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
     for (int op = 0; op < MATTC_NUM_OPS; op++) PetscCall(MatGetOperation(fresh, (MatOperation)op, &parent->ops[bound][op]));
+    parent->hermitian_transpose_add[bound] = *MatTCHermitianTransposeAddSlot(fresh);
   }
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));

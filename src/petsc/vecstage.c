@@ -134,6 +134,7 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
 {
   PetscErrorCodeFn *f;
   MatTCWrap         wx, wy, wz;
+  Vec               add;
   PetscBool         bound;
 
   PetscFunctionBegin;
@@ -147,8 +148,12 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
   PetscCall(MatTCWrapGet(x, MATTC_READ, &wx));
   if (y != z) PetscCall(MatTCWrapGet(y, MATTC_READ, &wy));
   PetscCall(MatTCWrapGet(z, y == z ? MATTC_READ_WRITE : MATTC_WRITE, &wz));
-  if (y == z) wy = wz;
-  if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, wx.cuda, wy.cuda, wz.cuda));
+  add = y == z ? wz.cuda : wy.cuda;
+  if (y && y != z && op == MATOP_MULT_TRANSPOSE_ADD) { /* out of place, aijcusparse adds A^T x and y to what z held before */
+    PetscCall(VecCopy(add, wz.cuda));
+    add = wz.cuda;
+  }
+  if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, wx.cuda, add, wz.cuda));
   else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, wx.cuda, wz.cuda));
   PetscCall(MatTCWrapRestore(&wx));
   if (y != z) PetscCall(MatTCWrapRestore(&wy));

@@ -23,23 +23,25 @@ STATUS = ('run', 'device', 'aware', 'skip')
 class Case:
     def __init__(self, line, where):
         fields = line.split(None, 3)
-        if len(fields) < 3 or fields[2] not in STATUS:
+        if len(fields) < 3 or not set(fields[2].split(',')) <= set(STATUS):
             sys.exit(f'{where}: expected "source suffix {"|".join(STATUS)} [why]", found: {line}')
-        self.source, self.suffix, self.status = fields[:3]
+        self.source, self.suffix = fields[:2]
+        self.status = fields[2].split(',')
         self.why = fields[3] if len(fields) > 3 else ''
         self.host_without = ''
         if self.why.startswith('host-without='):
             self.host_without, _, self.why = self.why[len('host-without='):].partition(' ')
             if not self.why:
                 sys.exit(f'{where}: host-without needs a reason')
-        if self.status != 'run' and not self.why:
+        if self.status != ['run'] and not self.why:
             sys.exit(f'{where}: a case that does not always run needs a reason')
         folder, name = os.path.split(self.source)
         self.target = f'{folder.replace("/", "_")}-{name.rsplit(".", 1)[0]}_{self.suffix}'
 
     def skipped(self, mode, gpu_aware):
         """Why this case does not run in this mode, or None"""
-        if self.status == 'skip' or (self.status == 'device' and mode in HOST_MODES) or (self.status == 'aware' and mode not in HOST_MODES and not gpu_aware):
+        host = mode in HOST_MODES
+        if 'skip' in self.status or ('device' in self.status and host) or ('aware' in self.status and not host and not gpu_aware):
             return self.why
         return None
 
