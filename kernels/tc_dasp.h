@@ -23,8 +23,14 @@ enum {
   TC_DASP_TILE_SLOTS = 32,
   TC_DASP_SEGMENT    = 2048, // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
   TC_DASP_CHAINS     = 128,
-  TC_DASP_PAD        = -1
+  TC_DASP_PAD_BYTE   = 0x80,
+  TC_DASP_PAD        = -0x7f7f7f80 // negative; four bytes of the above
 };
+
+/*
+  Why not -1: freed device memory is somebody's uninitialised memory next. With -1 the Galerkin product of PETSc's ex56 -ne 24 (cuSPARSE 12.6.3, SpGEMM, kernel
+  reduce_by_key), in memory that had held these arrays, never returned on an H200; with this marker, two of which are a small ordinary double, it does.
+*/
 
 typedef struct {
   int32_t num_rows, num_cols;

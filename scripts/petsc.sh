@@ -45,6 +45,7 @@ fetch_source() {
   [ ! -f "$dir/.unpacked" ] || return 0
   say "fetching the source package of PETSc $petsc_release"
   local tmp
+  rm -rf "$cache"/fetch.*
   tmp=$(mktemp -d "$cache/fetch.XXXXXX")
   download "$tmp" 2>"$tmp/log" || { cat "$tmp/log" >&2; rm -rf "$tmp"; die "pip could not download petsc==$petsc_release"; }
   mkdir "$tmp/tree"

@@ -284,8 +284,8 @@ static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
   lay_out(A, D);
   TC_CALL(new_array(&D->col, D->num_slots, sizeof *D->col));
   TC_CALL(new_array(&D->map, D->num_slots, sizeof *D->map));
-  memset(D->col, 0xff, (size_t)D->num_slots * sizeof *D->col); // every byte of TC_DASP_PAD
-  memset(D->map, 0xff, (size_t)D->num_slots * sizeof *D->map);
+  memset(D->col, TC_DASP_PAD_BYTE, (size_t)D->num_slots * sizeof *D->col);
+  memset(D->map, TC_DASP_PAD_BYTE, (size_t)D->num_slots * sizeof *D->map);
   fill_long(A, D);
   fill_medium(A, D);
   fill_short(A, D);
