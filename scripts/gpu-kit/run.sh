@@ -222,7 +222,7 @@ stage_solvers() {
     compare ex45_jacobi_100 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -ksp_type cg -pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
     compare ex45_mg_129 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -ksp_type cg -pc_type mg -pc_mg_levels 5 -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
     compare ex56_gamg_24 "$np" ex56 -mat_type -vec_type cuda -ne $((np == 1 ? 24 : 23)) -ksp_type cg -pc_type gamg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
-    compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 5 -pc_type jacobi -ksp_type gmres -ksp_max_it 2000 -ksp_gmres_restart 100 -snes_converged_reason "${common[@]}"
+    compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg -mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi -snes_converged_reason "${common[@]}"
   done
 }
 
