@@ -40,7 +40,9 @@ pack_suite() { # build folder, target
   [ -d "$from/tests" ] || die "PETSc's test cases were not generated, see $from/harness.log"
   mkdir -p "$to/petsc/config" "$to/petsc/lib/petsc/bin"
   cp "$PETSC_DIR/config/petsc_harness.sh" "$to/petsc/config"
-  cp -r "$PETSC_DIR/lib/petsc/bin/petscdiff" "$to/petsc/lib/petsc/bin"
+  cp "$PETSC_DIR/lib/petsc/bin/petscdiff" "$to/petsc/lib/petsc/bin"
+  mkdir -p "$to/petsc/share/petsc/datafiles"
+  cp -r "$PETSC_DIR/share/petsc/datafiles/matrices" "$to/petsc/share/petsc/datafiles"
   cp -r "$from/src" "$from/absent.txt" "$to"
   find "$to/src" -name '*.c' -delete
   (cd "$from" && find tests \( -name 'runex*.sh' -o \( -type f -perm -u+x -name 'ex*' ! -name '*.sh' ! -name '*.o' \) \) -print0 | tar --null -T - -cf -) | tar -xf - -C "$to"

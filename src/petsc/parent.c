@@ -115,20 +115,24 @@ static struct {
 } propagation = {PETSC_TRUE, PETSC_FALSE};
 
 #if PetscDefined(HAVE_CUDA)
-static PetscErrorCode MatCreate_SeqAIJCUSPARSE_Propagated(Mat A)
+/* Converting to the parent's name stays PETSc's affair: our conversion asks for just that */
+static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
 {
   PetscFunctionBegin;
-  PetscCall(MatCreate_SeqAIJCUSPARSE(A));
+  PetscCall((*parent->create)(A));
   PetscCall(MatTCInstall(A, NULL));
+  PetscCall(MatSetOperation(A, MATOP_CONVERT_FROM, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatCreate_SeqAIJCUSPARSE_Propagated(Mat A)
+{
+  return MatTCCreatePropagated(A, &parents[2]);
 }
 
 static PetscErrorCode MatCreate_MPIAIJCUSPARSE_Propagated(Mat A)
 {
-  PetscFunctionBegin;
-  PetscCall(MatCreate_MPIAIJCUSPARSE(A));
-  PetscCall(MatTCInstall(A, NULL));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  return MatTCCreatePropagated(A, &parents[3]);
 }
 #endif
 

@@ -17,7 +17,7 @@ import sys
 TABLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'cases.txt')
 HOST_MODES = ('host', 'parent-host')
 MODES = HOST_MODES + ('cuda', 'parent')
-STATUS = ('run', 'device', 'aware', 'skip')
+STATUS = ('run', 'host', 'device', 'aware', 'skip')
 
 
 class Case:
@@ -41,7 +41,7 @@ class Case:
     def skipped(self, mode, gpu_aware):
         """Why this case does not run in this mode, or None"""
         host = mode in HOST_MODES
-        if 'skip' in self.status or ('device' in self.status and host) or ('aware' in self.status and not host and not gpu_aware):
+        if 'skip' in self.status or ('device' in self.status and host) or ('host' in self.status and not host) or ('aware' in self.status and not host and not gpu_aware):
             return self.why
         return None
 
