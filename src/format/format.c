@@ -37,29 +37,13 @@ void tc_format_destroy(const tc_format *format, void *view)
 
 void tc_format_stats(const tc_format *format, const void *view, tc_stats *stats)
 {
-  tc_array  arrays[TC_MAX_ARRAYS];
-  const int num = format->arrays(view, arrays);
+  int64_t *const bytes_of[] = {[TC_ROLE_INDEX] = &stats->index_bytes, [TC_ROLE_MAP] = &stats->map_bytes, [TC_ROLE_VALUE] = &stats->value_bytes, [TC_ROLE_SCRATCH] = &stats->scratch_bytes};
+  tc_array       arrays[TC_MAX_ARRAYS];
+  const int      num = format->arrays(view, arrays);
 
   memset(stats, 0, sizeof *stats);
   format->stats(view, stats);
-  for (int i = 0; i < num; ++i) {
-    const int64_t bytes = (int64_t)(arrays[i].count * arrays[i].item_size);
-
-    switch (arrays[i].role) {
-    case TC_ROLE_INDEX:
-      stats->index_bytes += bytes;
-      break;
-    case TC_ROLE_MAP:
-      stats->map_bytes += bytes;
-      break;
-    case TC_ROLE_VALUE:
-      stats->value_bytes += bytes;
-      break;
-    case TC_ROLE_SCRATCH:
-      stats->scratch_bytes += bytes;
-      break;
-    }
-  }
+  for (int i = 0; i < num; ++i) *bytes_of[arrays[i].role] += (int64_t)(arrays[i].count * arrays[i].item_size);
 }
 
 tc_status tc_csr_check(const tc_csr *A)
