@@ -277,7 +277,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 template <bool mma>
 static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
 {
-  const int      threads = blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
+  const int      threads = mma ? tc_dasp_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const int      after = (int)blockIdx.x - grid.long_end, per_round = grid.end[EMPTY];
   const int32_t *id = D.row_id;
 
@@ -285,7 +285,7 @@ static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_
     tc_long_section<mma>(D, warps / tc_dasp_team * blockIdx.x, x, y, z);
     return;
   }
-  const int round = after / per_round, cta = after % per_round;
+  const int round = after < per_round ? 0 : after / per_round, cta = after - round * per_round; // most small matrices have one round: no division
 
   /* The block's place in its section, counted over all rounds */
   auto place = [&](tc_dasp_section section) {

@@ -31,7 +31,7 @@ run_ctest() { # name, build folder, further arguments of ctest
   shift 2
   say "$name"
   rm -f "$report"
-  ctest --test-dir "$build" --parallel "$(jobs_wanted)" --output-on-failure --no-tests=error --output-junit "$report" "$@" </dev/null || true
+  ctest --test-dir "$build" --parallel "$(jobs_wanted)" --output-on-failure --no-tests=error --output-junit "$report" "$@" </dev/null 2>&1 | sed -u 's/^/  /' || true
   if [ -f "$report" ]; then
     read -r total bad not_run < <(python3 -c '
 import sys, xml.etree.ElementTree as tree

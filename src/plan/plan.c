@@ -17,6 +17,7 @@ struct tc_plan {
   int               built;                  // host_view holds arrays that wait for the upload
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
+  void             *local;                  // the one allocation that all arrays of the view share
   char              why[160];
 };
 
@@ -28,7 +29,7 @@ struct tc_plan {
 */
 static const struct {
   int     sm;
-  int32_t longest_row;    // scalar only if no row of a tile is longer
+  int32_t longest_row;    // scalar only if there are rows of tiles and none is longer
   double  mean_row;       // scalar if the mean is at most this
   double  scattered;      // or if at least this share of the entries is scattered
   int64_t scattered_rows; // and there are so many rows of tiles
@@ -59,7 +60,8 @@ static void release_host_arrays(tc_plan *plan)
 static void release_arrays(tc_plan *plan)
 {
   release_host_arrays(plan);
-  for (int i = 0; i < plan->num_arrays; ++i) plan->backend->release(get_array(plan->view, &plan->arrays[i]));
+  plan->backend->release(plan->local);
+  plan->local      = NULL;
   plan->num_arrays = 0;
   plan->kernel     = NULL;
   memset(plan->view, 0, sizeof plan->view);
@@ -93,7 +95,7 @@ static tc_status choose_kernel(tc_plan *plan)
     snprintf(plan->why, sizeof plan->why, "no FP64 tensor cores on sm_%d", plan->sm);
     for (size_t i = 0; i < sizeof policies / sizeof policies[0]; ++i) {
       if (policies[i].sm != plan->sm) continue;
-      if (S->longest_tile_row > policies[i].longest_row || (S->mean_tile_row > policies[i].mean_row && (S->scattered < policies[i].scattered || S->num_tile_rows < policies[i].scattered_rows))) arithmetic = TC_ARITHMETIC_MMA;
+      if (S->num_tile_rows == 0 || S->longest_tile_row > policies[i].longest_row || (S->mean_tile_row > policies[i].mean_row && (S->scattered < policies[i].scattered || S->num_tile_rows < policies[i].scattered_rows))) arithmetic = TC_ARITHMETIC_MMA;
       snprintf(plan->why, sizeof plan->why, "tile rows: %lld, mean %.1f, longest %d, scattered %.0f%%", (long long)S->num_tile_rows, S->mean_tile_row, S->longest_tile_row, 100 * S->scattered);
     }
   }
@@ -140,24 +142,27 @@ static tc_status from_backend(const tc_plan *plan, tc_status status)
   return status;
 }
 
-/* Moves the arrays of the host view into the backend's memory; the plan owns each as soon as it exists */
+/* Moves the arrays of the host view into the backend's memory: one allocation, since on a device each costs as much as a small product */
 static tc_status move_arrays(tc_plan *plan, tc_stream stream)
 {
-  tc_array  arrays[TC_MAX_ARRAYS];
-  const int num = plan->format->arrays(plan->host_view, arrays);
+  const tc_backend *backend = plan->backend;
+  const size_t      align   = 256;
+  size_t            offset[TC_MAX_ARRAYS + 1];
 
+  plan->num_arrays = plan->format->arrays(plan->host_view, plan->arrays);
+  offset[0]        = 0;
+  for (int i = 0; i < plan->num_arrays; ++i) offset[i + 1] = offset[i] + (plan->arrays[i].count * plan->arrays[i].item_size + align - 1) / align * align;
+  TC_CALL(from_backend(plan, backend->alloc(offset[plan->num_arrays], &plan->local)));
   memcpy(plan->view, plan->host_view, plan->format->view_size);
-  for (int i = 0; i < num; ++i) set_array(plan->view, &arrays[i], NULL);
-  for (int i = 0; i < num; ++i) {
-    const size_t bytes = arrays[i].count * arrays[i].item_size;
-    void        *local;
+  for (int i = 0; i < plan->num_arrays; ++i) {
+    const tc_array *array = &plan->arrays[i];
+    const size_t    bytes = array->count * array->item_size;
+    char           *local = (char *)plan->local + offset[i];
 
-    TC_CALL(from_backend(plan, plan->backend->alloc(bytes, &local)));
-    set_array(plan->view, &arrays[i], local);
-    plan->arrays[plan->num_arrays++] = arrays[i];
+    set_array(plan->view, array, local);
     if (bytes == 0) continue;
-    if (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP) TC_CALL(from_backend(plan, plan->backend->upload(local, get_array(plan->host_view, &arrays[i]), bytes, stream)));
-    else if (arrays[i].role == TC_ROLE_SCRATCH) TC_CALL(from_backend(plan, plan->backend->zero(local, bytes, stream)));
+    if (array->role == TC_ROLE_INDEX || array->role == TC_ROLE_MAP) TC_CALL(from_backend(plan, backend->upload(local, get_array(plan->host_view, array), bytes, stream)));
+    else if (array->role == TC_ROLE_SCRATCH) TC_CALL(from_backend(plan, backend->zero(local, bytes, stream)));
   }
   return TC_OK;
 }
