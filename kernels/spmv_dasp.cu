@@ -22,6 +22,7 @@ constexpr int   tc_dasp_fma_threads       = 512;
 constexpr int   tc_dasp_scattered_threads = 1024;
 constexpr float tc_dasp_scattered         = 0.5f;
 constexpr int   tc_dasp_team              = TC_DASP_CHAINS / tc_warp_size; // warps that share a segment of a long row
+constexpr int64_t tc_dasp_uneven          = 2;                             // mma fetches ahead if the longest medium row is so many times the mean
 constexpr int   tc_dasp_mma_batch         = 4;                             // tiles of a medium block whose loads are in flight together
 constexpr int   tc_dasp_fma_batch         = 2;
 constexpr int   tc_dasp_tail_batch        = 2;
@@ -141,7 +142,39 @@ __device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_
   }
 }
 
+/*
+  Adds the tiles of a medium block to acc. With `ahead` the next tiles travel while the present ones wait for their x: a long block is done sooner, at the price of
+  registers and so of warps.
+*/
+template <bool ahead>
+__device__ __forceinline__ void tc_block_tiles(const tc_dasp &D, int64_t begin, int64_t end, int offset, const double *x, tc_mma_accumulator &acc)
+{
+  constexpr int64_t step = tc_dasp_mma_batch * TC_DASP_TILE_SLOTS;
+  tc_entry          entry[tc_dasp_mma_batch], next[tc_dasp_mma_batch];
+
+  auto load = [&](tc_entry *to, int64_t s) {
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) to[i].load(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
+  };
+
+  if constexpr (ahead) load(next, begin);
+  for (int64_t s = begin; s < end; s += step) {
+    if constexpr (!ahead) load(entry, s);
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) {
+      if constexpr (ahead) entry[i] = next[i];
+      entry[i].gather(x);
+    }
+    if constexpr (ahead) load(next, s + step);
+#pragma unroll
+    for (int i = 0; i < tc_dasp_mma_batch; ++i) {
+      if (s + TC_DASP_TILE_SLOTS * i < end) tc_mma_m8n8k4(acc, entry[i].val, entry[i].x);
+    }
+  }
+}
+
 /* 8 medium rows per warp */
+template <bool ahead>
 __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const double *y, double *z)
 {
   if (block >= D.num_blocks) return;
@@ -150,21 +183,9 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
   const int32_t     slot   = TC_DASP_TILE_ROWS * block + at.row;
   const bool        writes = tc_mma_holds_diagonal(at) && slot < D.num_medium;
   const int32_t     row    = writes ? D.row_id[D.row_medium + slot] : 0;
-  const int         offset = tc_fragment_slot(at);
   tc_mma_accumulator acc   = {};
 
-  for (int64_t s = begin; s < end; s += tc_dasp_mma_batch * TC_DASP_TILE_SLOTS) {
-    tc_entry entry[tc_dasp_mma_batch];
-
-#pragma unroll
-    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].load(D, s + TC_DASP_TILE_SLOTS * i + offset, s + TC_DASP_TILE_SLOTS * i < end);
-#pragma unroll
-    for (int i = 0; i < tc_dasp_mma_batch; ++i) entry[i].gather(x);
-#pragma unroll
-    for (int i = 0; i < tc_dasp_mma_batch; ++i) {
-      if (s + TC_DASP_TILE_SLOTS * i < end) tc_mma_m8n8k4(acc, entry[i].val, entry[i].x);
-    }
-  }
+  tc_block_tiles<ahead>(D, begin, end, tc_fragment_slot(at), x, acc);
   if (tail_slots > 0) {
     const int tail_end = D.tail_end[slot], tail_begin = at.row > 0 ? D.tail_end[slot - 1] : 0;
     const int longest = tc_warp_max(tail_end - tail_begin);
@@ -274,7 +295,7 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
   if constexpr (split < 4) tc_finish_row(second, second_id[tile_row], y, z);
 }
 
-template <bool mma>
+template <bool mma, bool ahead>
 static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
 {
   const int      threads = mma ? tc_dasp_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
@@ -295,7 +316,7 @@ static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_
   };
 
   if (cta < grid.end[MEDIUM]) {
-    if constexpr (mma) tc_medium_section_mma(D, warps * place(MEDIUM) + warp, lane, x, y, z);
+    if constexpr (mma) tc_medium_section_mma<ahead>(D, warps * place(MEDIUM) + warp, lane, x, y, z);
     else tc_medium_section_fma(D, threads * place(MEDIUM) + threadIdx.x, x, y, z);
   } else if (cta < grid.end[PAIR13]) {
     tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * place(PAIR13) + threadIdx.x, lane, x, y, z);
@@ -319,7 +340,7 @@ static int64_t divide_up(int64_t a, int64_t b)
   return (a + b - 1) / b;
 }
 
-template <bool mma>
+template <bool mma, bool ahead>
 static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const double *y, double *z, tc_stream stream)
 {
   const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
@@ -340,15 +361,18 @@ static tc_status tc_spmv_dasp(const char *name, const void *view, const double *
     grid.end[s] = (int32_t)per_round;
   }
   grid.long_end = (int32_t)divide_up(D->num_segments, warps / tc_dasp_team);
-  return tc_launch(name, tc_spmv_dasp_kernel<mma>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
+  return tc_launch(name, tc_spmv_dasp_kernel<mma, ahead>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
 }
 
 extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
 {
-  return tc_spmv_dasp<true>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
+  const tc_dasp *D = static_cast<const tc_dasp *>(view);
+
+  if ((int64_t)D->longest_medium * D->num_medium > tc_dasp_uneven * (D->slot_pair13 - D->slot_medium)) return tc_spmv_dasp<true, true>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
+  return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
 }
 
 extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
 {
-  return tc_spmv_dasp<false>("tc_spmv_dasp_fma_f64", view, x, y, z, stream);
+  return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, x, y, z, stream);
 }

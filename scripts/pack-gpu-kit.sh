@@ -36,6 +36,7 @@ pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
 # The harness's scripts and programs, made by running it here with programs that do nothing; the paths in the scripts become names that run.sh replaces
 pack_suite() { # build folder, target
   local from=$1/petsc-suite/cuda to=$2/suite
+  rm -rf "$from"
   PETSCMPIEXEC=false "$root/tests/petsc/run.sh" cuda "$1" >/dev/null 2>&1 || true
   [ -d "$from/tests" ] || die "PETSc's test cases were not generated, see $from/harness.log"
   mkdir -p "$to/petsc/config" "$to/petsc/lib/petsc/bin"
