@@ -2,6 +2,8 @@
 """Turns the results of the GPU kit into docs/gpu-report.json, for programs, and docs/gpu-report.md, for people.
 
   scripts/gpu-report.py FOLDER [TO]     the folder that gpu-kit/run.sh wrote its results to; where the report goes, default docs
+
+Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so.
 """
 import csv
 import json
@@ -103,12 +105,12 @@ def section_spmv(results):
     return lines if chosen else []
 
 
-def section_host(results, cpu):
+def section_host(results, where):
     chosen = [row for row in results if row['op'] == 'spmv']
     rows = [(row['case'], row['rows'], row['nnz'], f'{row["ms"]:.4f}', f'{row["baseline_ms"]["aij"]:.4f}', f'{row["ms"] / row["baseline_ms"]["aij"]:.2f}' if row['ms'] <= row['baseline_ms']['aij'] else f'**{row["ms"] / row["baseline_ms"]["aij"]:.2f}**', f'{row["error_over_bound"]:.2f}') for row in chosen]
     if not rows:
         return []
-    return ['## MatMult of the host backend', '', f'One core of {cpu}; milliseconds; time over that of MATAIJ, losses bold.', ''] + table(('case', 'rows', 'nonzeros', 'aijtccusparse', 'aij', 'time/aij', 'error/bound'), rows)
+    return ['## MatMult of the host backend', '', f'{where}; milliseconds; time over that of MATAIJ, losses bold.', ''] + table(('case', 'rows', 'nonzeros', 'aijtccusparse', 'aij', 'time/aij', 'error/bound'), rows)
 
 
 def section_solvers(results):
@@ -132,7 +134,7 @@ def main():
     on_device = [row for row in report['benchmarks'] if row.get('device')]
     lines = ['# GPU report', '', f'Made by `scripts/gpu-report.py` from a run of the GPU kit (`scripts/pack-gpu-kit.sh`) on {report["date"]}: {report["device"]}, driver {report["driver"]}, CUDA {report["cuda"]}, cuSPARSE {report["cusparse"]}, PETSc {report["petsc"]};',
              f'device copy {report["copy_gbs"]:.0f} GB/s. Sources: digest `{report["digest"][:16]}`.', '']
-    lines += section_tests(tests) + section_spmv(on_device) + section_host([row for row in host['benchmarks']], environment.get('cpu', 'the machine')) + section_solvers(report['benchmarks'])
+    lines += section_tests(tests) + section_spmv(on_device) + section_host([row for row in host['benchmarks']], f'Run apart from the kit, on one core of another machine, {environment["host_cpu"]}' if 'host_cpu' in environment else f'One core of {environment.get("cpu", "the machine")}') + section_solvers(report['benchmarks'])
     os.makedirs(to, exist_ok=True)
     with open(os.path.join(to, 'gpu-report.json'), 'w') as file:
         head = {key: value for key, value in report.items() if key not in ('tests', 'benchmarks')}

@@ -160,7 +160,7 @@ def edit(lines, mode):
             line = re.sub(r'(?<![\w!])(cuda\b|defined\(PETSC_HAVE_MPI_GPU_AWARE\)) *', '', line)
             if not line.split(':', 1)[1].strip():
                 continue
-        elif key == 'TODO' and mode != 'parent':
+        elif key == 'TODO' and mode != 'parent':  # PETSc's mark for cases it leaves out
             continue
         edited.append(line)
     return edited
