@@ -52,7 +52,16 @@ typedef struct {
   int32_t        num_rows, num_cols;
   const int64_t *row_ptr; // [num_rows + 1]
   const int32_t *col;     // [row_ptr[num_rows]]
+  int32_t        row_group; // rows of a node that are likely to share their columns, as PETSc's block size; 0 or 1: none
 } tc_csr;
+
+/* The same where a backend keeps it */
+typedef struct {
+  int32_t        num_rows, num_cols;
+  int64_t        nnz;
+  const int32_t *row_ptr, *col; // [num_rows + 1], [nnz], local
+  int32_t        row_group;
+} tc_csr_local;
 
 typedef enum { TC_OP_SPMV } tc_op;
 typedef enum { TC_PRECISION_F64 } tc_precision;

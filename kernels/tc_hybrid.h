@@ -1,0 +1,98 @@
+/*
+  tc_hybrid - the packed arrays of the hybrid format, the same on host and device: every row class in its best shape, with narrow columns and values where that
+  loses nothing. Pictures and the reasons: docs/formats.md.
+
+  Rows of 1 to 255 entries live in slices of 32 rows, sorted by length, descending, stable, within windows of TC_HYBRID_WINDOW matrix rows. Rows of 256 entries and
+  more are cut into segments. Rows without entries are only listed. Order of row_id: long | rows of slices | empty.
+
+  Slice (sliced ELLPACK): entry k of the row in lane r is value slot 32 * (slice.val + k) + r. Its columns are index blocks, one for every four k, at 16-byte unit
+  slice.index. The entries of a row keep the order of CSR.
+  Segment: up to TC_HYBRID_SEGMENT entries of a long row in the order of CSR; entry e is value slot 32 * segment.val + e. Its columns are index blocks too, one for
+  every 128 entries: entry e is lane e % 32, place e / 32 % 4 of block e / 128.
+
+  Index block: four int32 bases (none if TC_HYBRID_I32), then `places` entries for each of 32 lanes, lane by lane, each of 0 (SHIFT), 1, 2 or 4 bytes.
+  places = tc_hybrid_places(): 4, but 1 and 2 in slices of that width. The column of place p in a lane is
+    SHIFT, U8, U16: origin + base[p] + entry, origin the lane's row / row_group * row_group in a slice, 0 in a segment;     I32: entry
+  Padding has entry 0xff, 0xffff or TC_HYBRID_PAD, and value 0 in whatever kind; SHIFT has none. Bases of places beyond the width are 0.
+  A slice takes the first kind that fits: SHIFT if it has 32 rows of the same length and each column distance from the origin is the same in all rows; U8, U16 if the
+  distances of a place span at most 0xfe, 0xfffe, base the smallest. Segments: U8, U16, I32.
+
+  Value kinds: F64; F32, where every value is exactly a float; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
+  A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8 in blocks of `places` x 32 bytes like the index.
+  The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
+  The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
+  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY.
+*/
+#pragma once
+#include "tc_base.h"
+
+enum {
+  TC_HYBRID_SLICE_ROWS = 32,
+  TC_HYBRID_WINDOW     = 1024,
+  TC_HYBRID_LONG_ROW   = 256,  // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
+  TC_HYBRID_SEGMENT    = 2048,
+  TC_HYBRID_BLOCK      = 128, // entries of an index block of four places
+  TC_HYBRID_DICTIONARY = 256,
+  TC_HYBRID_SAMPLE     = 4096,
+  TC_HYBRID_PAD        = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
+};
+
+typedef enum { TC_HYBRID_SHIFT, TC_HYBRID_U8, TC_HYBRID_U16, TC_HYBRID_I32, TC_HYBRID_NUM_INDEX_KINDS } tc_hybrid_index_kind;
+typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
+
+/* 16 bytes, read in one piece */
+typedef struct {
+  uint32_t val;   // first value, in units of 32 slots
+  uint32_t index; // first index block, in units of 16 bytes
+  int32_t  row;   // matrix row of lane 0 if the 32 rows follow each other, else -1: see row_id
+  uint8_t  width; // entries of its longest row
+  uint8_t  index_kind, value_kind;
+  uint8_t  num_rows; // 32, less in the last slice
+} tc_hybrid_slice;
+
+typedef struct {
+  uint32_t val, index; // as above
+  int32_t  long_row;   // 0 .. num_long - 1
+  uint16_t entries;    // 1 .. TC_HYBRID_SEGMENT
+  uint8_t  index_kind, value_kind;
+} tc_hybrid_segment;
+
+typedef struct {
+  int32_t            num_rows, num_cols;
+  int64_t            num_nonzeros, num_slots; // value slots, a multiple of 32
+  int64_t            index_units;             // of 16 bytes
+  int32_t            row_group;               // >= 1: rows of a node, whose columns are taken relative to the node's first row
+  int32_t            num_long, num_segments, num_sliced, num_slices, num_empty; // rows, their segments, rows, their slices, rows
+  tc_hybrid_slice   *slice;      // [num_slices]
+  tc_hybrid_segment *segment;    // [num_segments], in the order of the long rows
+  int32_t           *long_first; // [num_long + 1], first segment of each long row
+  int32_t           *row_id;     // [num_rows], the matrix row of each packed row
+  int32_t           *csr_first;  // [num_long + num_sliced], where each packed row begins in CSR
+  uint8_t           *length;     // [num_sliced], entries of each sliced row
+  void              *index;      // [16 * index_units] bytes
+  void              *val;        // [8 * num_slots] bytes
+  double            *dictionary; // [TC_HYBRID_DICTIONARY]
+  int32_t           *dictionary_size; // [1]
+  double            *partial;    // [num_segments], scratch: sum of each segment
+  int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
+} tc_hybrid;
+
+/* Entries that each lane has in an index block of a slice */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int32_t tc_hybrid_places(int32_t width)
+{
+  return width < 3 ? width : 4;
+}
+
+/* 16-byte units of one index block with `places` entries for each lane */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline uint32_t tc_hybrid_block_units(tc_hybrid_index_kind kind, int32_t places)
+{
+  const uint32_t p = (uint32_t)places;
+
+  return kind == TC_HYBRID_SHIFT ? 1 : kind == TC_HYBRID_U8 ? 1 + 2 * p : kind == TC_HYBRID_U16 ? 1 + 4 * p : 8 * p;
+}
