@@ -6,14 +6,13 @@
 #include "matrix.h"
 #include <petscmataijtccusparse.h>
 
-/* A row of the table: a generated matrix in its full size, and in the size for one processor core */
+/* A row of the table of operations */
 typedef struct {
-  const char *name, *generator;
-  int32_t     size, host_size;
-  double      target_ms; // on an H200: the faster of the first packed kernel ("8x4 chunks") and DASP's own code; 0: none
-} BenchCase;
+  const char *mode, *op; // for -spmv_mode, for the JSON
+  PetscBool   transpose, add;
+} BenchMode;
 
-const BenchCase *BenchCases(int *num);
+const BenchMode *BenchModeFind(const char[]); /* NULL: no such mode */
 
 typedef struct {
   double ms, spread;
@@ -21,40 +20,60 @@ typedef struct {
 
 /* One way to multiply */
 typedef struct {
-  char      kernel[64];       // name of the launcher, or of the type
-  PetscBool forced;           // asked for, not chosen
-  BenchTime mult;             // MatMult()
-  BenchTime launch;           // the kernel alone, through its plan; 0 if not measured
-  double    error_over_bound; // of the checked product
-  PetscBool same_bits;        // as the host backend
-  double    bytes;            // moved by one product
+  const char *name;
+  PetscBool   forced;              // asked for, not chosen
+  char        kernel[64];          // name of the launcher, or of the parent type if the product was left to it
+  BenchTime   mult;                // MatMult(), MatMultAdd() in place or MatMultTranspose()
+  BenchTime   launch;              // the same kernel alone, through a plan; 0 if it is the parent type's
+  double      build_ms, refill_ms; // beyond an ordinary product, at the first one and after new values
+  double      break_even;          // products after which the two are paid for, against baseline [0]; infinite if never
+  double      error_over_bound;    // of the checked product
+  PetscBool   same_bits;           // as docs/formats.md defines, and so as the host backend's
+  double      bytes;               // moved by one product
+  char        classes[128], kinds[128];
 } BenchWay;
 
-enum { BENCH_MAX_WAYS = 2, BENCH_MAX_BASELINES = 2 };
+enum { BENCH_MAX_WAYS = 8, BENCH_MAX_BASELINES = 4, BENCH_SEED = 1 };
 
 typedef struct {
-  char        name[64];
-  int64_t     rows, cols, nnz;
-  double      target_ms, floor_ms; // CSR's bytes at the speed of a device copy
-  int         num_ways, num_baselines;
-  BenchWay    way[BENCH_MAX_WAYS]; // [0] is what is chosen
-  const char *baseline_name[BENCH_MAX_BASELINES];
-  BenchTime   baseline[BENCH_MAX_BASELINES];
-  double      build_ms, refill_ms;
-  char        classes[128];
+  /* given */
+  char      name[64];
+  PetscBool random_values; // nothing about the values can be narrowed
+  int32_t   block;         // unknowns per node, as an application would tell PETSc; 1: not known
+  double    target_ms;
+  /* measured */
+  int64_t   rows, cols, nnz;
+  double    floor_ms; // CSR's bytes at the speed of a device copy
+  int       num_ways, num_baselines;
+  BenchWay  way[BENCH_MAX_WAYS]; // [0] is what is chosen unless only forced ones were asked for
+  struct {
+    const char *name;
+    BenchTime   time;
+    double      error_over_bound;
+  } baseline[BENCH_MAX_BASELINES]; // [0] is the parent type, those named cusparse* are without PETSc
 } BenchResult;
 
 typedef struct {
   PetscBool         cuda;
+  const BenchMode  *mode;
   PetscInt          groups;
   PetscReal         group_ms; // a group repeats the product for at least this long
   double            copy_gbs;
-  const tc_backend *backend; // for the kernel alone; NULL: not measured
+  const tc_backend *backend;
+  int               num_ways; // 0: all that there are
+  char             *ways[BENCH_MAX_WAYS];
 } BenchSettings;
 
-/* Measures one matrix. `result` is overwritten but for its name and target. */
+/* Measures one matrix, on top of what is given in `result` */
 PetscErrorCode BenchRun(const tc_matrix *, const BenchSettings *, BenchResult *);
 
-/* Output: one line of the table (NULL: its head), the whole as JSON */
+/* How many times faster than the best of cuSPARSE, both without PETSc where that was measured; 0 without cuSPARSE */
+double BenchOverCuSPARSE(const BenchResult *, const BenchWay *);
+
+/* Is every product within its bound, with the right bits? */
+PetscBool BenchIsRight(const BenchResult *);
+
+/* Output: one matrix in the table (NULL: its head), the means and losses below it, the whole as JSON */
 PetscErrorCode BenchPrint(const BenchSettings *, const BenchResult *);
+PetscErrorCode BenchPrintSummary(const BenchSettings *, int, const BenchResult *);
 PetscErrorCode BenchWriteJSON(const char[], const BenchSettings *, int, const BenchResult *);

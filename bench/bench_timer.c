@@ -19,7 +19,7 @@ static void cuda_check(cudaError_t error, const char *what)
 
 static double wall_begin;
 
-static double wall(void)
+double bench_wall(void)
 {
   struct timespec now;
 
@@ -104,7 +104,7 @@ void bench_begin(int device)
 #else
   (void)device;
 #endif
-  wall_begin = wall();
+  wall_begin = bench_wall();
 }
 
 double bench_end(int device)
@@ -121,7 +121,7 @@ double bench_end(int device)
 #else
   (void)device;
 #endif
-  return wall() - wall_begin;
+  return bench_wall() - wall_begin;
 }
 
 void bench_synchronize(int device)

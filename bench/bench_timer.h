@@ -16,6 +16,9 @@ double bench_copy_gbs(void);
 void   bench_begin(int device);
 double bench_end(int device);
 
+/* Seconds on the wall clock, from any moment on */
+double bench_wall(void);
+
 /* Waits for the device */
 void bench_synchronize(int device);
 

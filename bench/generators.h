@@ -1,5 +1,5 @@
 /*
-  Generated matrices of a given kind and size, with random normal values: the rows of the benchmark's table in tiny and in full size, and shapes for tests.
+  Generated matrices of a given kind and size: the rows of the benchmark's table in tiny and in full size, and shapes for tests.
   The same name, size and seed give the same pattern on every machine.
 */
 #pragma once
@@ -7,8 +7,10 @@
 
 typedef struct tc_generator {
   const char *name;
-  int32_t     tiny; // the size that tests use
-  const char *what; // what it is, and what its size means
+  int32_t     tiny;          // the size that tests use
+  int         random_values; // random normal in double precision: nothing about them can be narrowed
+  int32_t     block;         // unknowns of a node, which have the same columns, as an application would tell PETSc; 1: none
+  const char *what;          // what it is, and what its size means
 } tc_generator;
 
 /* The table of generators, and a look-up by name (NULL: no such generator) */

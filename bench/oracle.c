@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { LONG_ROW = 256, SEGMENT = 2048, LANES = 32, GROUPS = 4 }; // the definition of the bits: docs/formats.md, "The order of the additions"
+enum { LONG_ROW = 256, SEGMENT = 2048, LANES = 32, GROUPS = 4, SPMM_SEGMENT = 256 }; // the definition of the bits: docs/formats.md, "The order of the additions"
 
 static long double gamma_factor(int64_t k)
 {
@@ -84,6 +84,23 @@ void tc_canonical_spmv(const tc_matrix *A, const double *x, const double *y, dou
       const double sum = row_sum(A, i, x) + 0.0;
 
       z[i] = y ? y[i] + sum : sum;
+    }
+  }
+}
+
+void tc_canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc)
+{
+  for (int32_t j = 0; j < n; ++j) {
+    for (int32_t i = 0; i < A->num_rows; ++i) {
+      double sum = 0;
+
+      for (int64_t first = A->row_ptr[i], end = A->row_ptr[i + 1]; first < end; first += SPMM_SEGMENT) {
+        double segment = 0;
+
+        for (int64_t e = first; e < end && e < first + SPMM_SEGMENT; ++e) segment = fma(A->val[e], b[A->col[e] + j * ldb], segment);
+        sum += segment;
+      }
+      c[i + j * ldc] = add ? c[i + j * ldc] + sum : sum;
     }
   }
 }

@@ -18,6 +18,9 @@ double tc_error_over_bound(int64_t n, const double *z, const long double *ref, c
 /* z = A x (y NULL) or y + A x straight from the rows, in the order of additions that docs/formats.md defines */
 void tc_canonical_spmv(const tc_matrix *A, const double *x, const double *y, double *z);
 
+/* C = A B, or C += A B with `add`, B and C column-major with n columns, in the order of additions that kernels/tc_spmm.h defines */
+void tc_canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc);
+
 /* z = A x (y NULL) or y + A x by the loop everybody would write: tells which rows must be infinite or not a number */
 void tc_plain_spmv(const tc_matrix *A, const double *x, const double *y, double *z);
 

@@ -1,31 +1,34 @@
 /*
-  tcbench: times MatMult() of MATAIJTCCUSPARSE against MATAIJCUSPARSE on the same GPU, or, without one, against MATAIJ on one processor core. Both in the same
-  process, over the same entries, in turns; every timed product is checked against the a-priori bound of its rows and for the bits of the host backend.
+  tcbench: times products of MATAIJTCCUSPARSE with a vector against MATAIJCUSPARSE and cuSPARSE on the same GPU, or, without one, against MATAIJ on one processor core. All
+  in the same process, over the same entries, in turns; every timed product is checked against the a-priori bound of its rows and for the bits that are promised.
 */
 #define _GNU_SOURCE // dladdr()
 #include "bench_case.h"
+#include "bench_table.h"
 #include "bench_timer.h"
-#include "generators.h"
-#include "matrix_market.h"
+#include "matrix_binary.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
 static char help[] = "tcbench spmv [options]\n\
-  -case <a,b,..>    rows of the table, or generator:size; default: all, unless -file or -folder is given; \"none\"\n\
-  -file <a,b,..>    Matrix Market files\n\
-  -folder <path>    all Matrix Market files of a folder\n\
+  -spmv_mode <mode> mult (default), add (y += A x) or transpose\n\
+  -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
+  -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
+  -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
+  -ways <a,b,..>    which ways to multiply; default: all there are\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
   -group_ms <ms>    least duration of a group; default 4\n\
-  -json <file>      results for programs\n\n";
+  -json <file>      results for programs\n\
+tcbench list        the table\n\n";
 
-enum { MAX_RESULTS = 256, MAX_NAMES = 64 };
+enum { MAX_RESULTS = 256, MAX_NAMES = 256, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;
-  int           num, wrong;
+  int           num, wrong, unreadable;
   BenchResult   result[MAX_RESULTS];
 } Run;
 
@@ -45,20 +48,17 @@ static const tc_backend *OpenCUDA(void)
   return get ? get() : NULL;
 }
 
-static PetscErrorCode RunMatrix(Run *run, const char name[], double target_ms, tc_matrix *A)
+/* Measures what `given` describes and frees the matrix */
+static PetscErrorCode RunMatrix(Run *run, const BenchResult *given, tc_matrix *A)
 {
   BenchResult *result = &run->result[run->num];
 
   PetscFunctionBeginUser;
   PetscCheck(run->num < MAX_RESULTS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices", MAX_RESULTS);
-  PetscCall(PetscMemzero(result, sizeof(*result)));
-  PetscCall(PetscStrncpy(result->name, name, sizeof(result->name)));
-  result->target_ms = target_ms;
+  *result = *given;
   PetscCall(BenchRun(A, &run->settings, result));
   PetscCall(BenchPrint(&run->settings, result));
-  for (int w = 0; w < result->num_ways; w++) {
-    if (!(result->way[w].error_over_bound <= 1) || !result->way[w].same_bits) run->wrong++;
-  }
+  if (!BenchIsRight(result)) run->wrong++;
   run->num++;
   tc_matrix_free(A);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -67,58 +67,86 @@ static PetscErrorCode RunMatrix(Run *run, const char name[], double target_ms, t
 static PetscErrorCode RunGenerated(Run *run, const char name[], const char generator_name[], int32_t size, double target_ms)
 {
   const tc_generator *generator = tc_generator_find(generator_name);
+  BenchResult         given     = {.target_ms = target_ms};
   tc_matrix           A;
 
   PetscFunctionBeginUser;
   PetscCheck(generator, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No case and no generator is named %s", generator_name);
-  PetscCheck(tc_generate(generator, size, 1, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
-  PetscCall(RunMatrix(run, name, target_ms, &A));
+  PetscCheck(tc_generate(generator, size, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(PetscStrncpy(given.name, name, sizeof(given.name)));
+  given.random_values = (PetscBool)generator->random_values;
+  given.block         = generator->block;
+  PetscCall(RunMatrix(run, &given, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A row of the table by name, or generator:size */
-static PetscErrorCode RunCase(Run *run, const char name[])
+static PetscErrorCode RunTableRow(Run *run, const tc_bench_case *row)
 {
-  const BenchCase *cases;
-  char             generator[64];
-  const char      *colon = strchr(name, ':');
-  int              num;
+  char name[64];
 
   PetscFunctionBeginUser;
-  cases = BenchCases(&num);
-  for (int i = 0; i < num; i++) {
-    if (strcmp(cases[i].name, name) != 0) continue;
-    if (run->settings.cuda) PetscCall(RunGenerated(run, name, cases[i].generator, cases[i].size, cases[i].target_ms));
-    else {
-      PetscCall(PetscSNPrintf(generator, sizeof(generator), "%s:%d", cases[i].generator, (int)cases[i].host_size));
-      PetscCall(RunGenerated(run, generator, cases[i].generator, cases[i].host_size, 0));
-    }
-    PetscFunctionReturn(PETSC_SUCCESS);
+  if (run->settings.cuda) PetscCall(RunGenerated(run, row->name, row->generator, row->size, row->target_ms));
+  else {
+    PetscCall(PetscSNPrintf(name, sizeof(name), "%s:%d", row->generator, (int)row->host_size));
+    PetscCall(RunGenerated(run, name, row->generator, row->host_size, 0));
   }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A row of the table by name, all of them, or generator:size */
+static PetscErrorCode RunCase(Run *run, const char name[])
+{
+  const tc_bench_case *cases;
+  char                 generator[64];
+  const char          *colon = strchr(name, ':');
+  int                  num, found = 0;
+
+  PetscFunctionBeginUser;
+  cases = tc_bench_cases(&num);
+  for (int i = 0; i < num; i++) {
+    if (strcmp(name, "all") != 0 && strcmp(cases[i].name, name) != 0) continue;
+    found = 1;
+    PetscCall(RunTableRow(run, &cases[i]));
+  }
+  if (found) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(colon, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No case is named %s", name);
   PetscCall(PetscStrncpy(generator, name, PetscMin(sizeof(generator), (size_t)(colon - name) + 1)));
   PetscCall(RunGenerated(run, name, generator, atoi(colon + 1), 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A file that cannot be read is told and counted, and the next one has its turn */
 static PetscErrorCode RunFile(Run *run, const char path[])
 {
   const char *slash = strrchr(path, '/');
-  char        name[64], *dot;
+  BenchResult given = {.block = 1};
+  char       *dot;
   tc_matrix   A;
 
   PetscFunctionBeginUser;
-  PetscCheck(tc_matrix_market_read(path, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_FILE_READ, "%s", tc_last_error());
-  PetscCall(PetscStrncpy(name, slash ? slash + 1 : path, sizeof(name)));
-  dot = strstr(name, ".mtx");
-  if (dot) *dot = 0;
-  PetscCall(RunMatrix(run, name, 0, &A));
+  if (tc_matrix_file_read(path, &A) != TC_OK) {
+    run->unreadable++;
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "not read: %s\n", tc_last_error()));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscStrncpy(given.name, slash ? slash + 1 : path, sizeof(given.name)));
+  for (int i = 0; i < 2; i++) { /* without .gz, then without .mtx, .petsc or whatever it is */
+    dot = strrchr(given.name, '.');
+    if (dot && dot > given.name && (i > 0 || strcmp(dot, ".gz") == 0)) *dot = 0;
+  }
+  PetscCall(RunMatrix(run, &given, &A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static int is_matrix_file(const struct dirent *entry)
 {
-  return strstr(entry->d_name, ".mtx") != NULL;
+  static const char *const ends[] = {".mtx", ".petsc", ".mtx.gz", ".petsc.gz"};
+  const size_t             length = strlen(entry->d_name);
+
+  for (size_t e = 0; e < PETSC_STATIC_ARRAY_LENGTH(ends); e++) {
+    if (length > strlen(ends[e]) && strcmp(entry->d_name + length - strlen(ends[e]), ends[e]) == 0) return 1;
+  }
+  return 0;
 }
 
 static PetscErrorCode RunFolder(Run *run, const char folder[])
@@ -127,7 +155,7 @@ static PetscErrorCode RunFolder(Run *run, const char folder[])
   const int       num = scandir(folder, &files, is_matrix_file, alphasort);
 
   PetscFunctionBeginUser;
-  PetscCheck(num > 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No Matrix Market file in %s", folder);
+  PetscCheck(num > 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No file of a matrix in %s", folder);
   for (int i = 0; i < num; i++) {
     char path[PETSC_MAX_PATH_LEN];
 
@@ -141,11 +169,9 @@ static PetscErrorCode RunFolder(Run *run, const char folder[])
 
 static PetscErrorCode RunSelected(Run *run)
 {
-  char            *names[MAX_NAMES], folder[PETSC_MAX_PATH_LEN];
-  PetscInt         num_cases = MAX_NAMES, num_files = MAX_NAMES;
-  PetscBool        has_cases, has_files, has_folder, none = PETSC_FALSE;
-  const BenchCase *cases;
-  int              num;
+  char     *names[MAX_NAMES], folder[PETSC_MAX_PATH_LEN];
+  PetscInt  num_cases = MAX_NAMES, num_files = MAX_NAMES;
+  PetscBool has_cases, has_files, has_folder, none = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", names, &num_cases, &has_cases));
@@ -163,51 +189,92 @@ static PetscErrorCode RunSelected(Run *run)
   }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-folder", folder, sizeof(folder), &has_folder));
   if (has_folder) PetscCall(RunFolder(run, folder));
-  if (has_cases || has_files || has_folder) PetscFunctionReturn(PETSC_SUCCESS);
-  cases = BenchCases(&num);
-  for (int i = 0; i < num; i++) PetscCall(RunCase(run, cases[i].name));
+  if (!has_cases && !has_files && !has_folder) PetscCall(RunCase(run, "all"));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetSettings(BenchSettings *settings)
+{
+  char      mode[32] = "mult", device[256];
+  PetscBool host     = PETSC_FALSE, has_ways;
+  PetscInt  num_ways = BENCH_MAX_WAYS;
+  int       has_device;
+
+  PetscFunctionBeginUser;
+  settings->groups   = 9;
+  settings->group_ms = 4;
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-spmv_mode", mode, sizeof(mode), NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-groups", &settings->groups, NULL));
+  PetscCall(PetscOptionsGetReal(NULL, NULL, "-group_ms", &settings->group_ms, NULL));
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-ways", settings->ways, &num_ways, &has_ways));
+  settings->num_ways = has_ways ? (int)num_ways : 0;
+  settings->mode = BenchModeFind(mode);
+  PetscCheck(settings->mode, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmv_mode %s, expected mult, add or transpose", mode);
+  PetscCheck(settings->groups >= 1 && settings->groups <= 101, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-groups %" PetscInt_FMT ", expected 1 to 101", settings->groups);
+  has_device         = bench_device(device);
+  settings->cuda     = (PetscBool)(has_device && !host);
+  settings->backend  = settings->cuda ? OpenCUDA() : tc_backend_host();
+  settings->copy_gbs = settings->cuda ? bench_copy_gbs() : 0;
+  PetscCheck(settings->backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "There is a GPU, but the CUDA library does not load");
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s%s%s; milliseconds, median of %" PetscInt_FMT " groups of at least %g ms", settings->cuda ? device : "one processor core", settings->cuda ? "" : ", no GPU: ", settings->cuda ? "" : has_device ? "-host" : device,
+                        settings->groups, (double)settings->group_ms));
+  if (settings->cuda) PetscCall(PetscPrintf(PETSC_COMM_SELF, "; device copy %.0f GB/s", settings->copy_gbs));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Libraries and kernels load at their first use, which is not to be counted as anyone's conversion */
+static PetscErrorCode WarmUp(const BenchSettings *settings)
+{
+  BenchSettings quick  = *settings;
+  BenchResult   unused = {.name = "warm-up", .block = 1};
+  tc_matrix     A;
+
+  PetscFunctionBeginUser;
+  quick.groups = 1;
+  PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(BenchRun(&A, &quick, &unused));
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static int list_cases(void)
+{
+  int                  num;
+  const tc_bench_case *cases = tc_bench_cases(&num);
+
+  for (int i = 0; i < num; i++) {
+    const tc_generator *generator = tc_generator_find(cases[i].generator);
+
+    printf("%-22s %-18s %9d %8d %-13s %s\n", cases[i].name, cases[i].generator, (int)cases[i].size, (int)cases[i].host_size, generator->random_values ? "random values" : "", generator->what);
+  }
+  return 0;
 }
 
 int main(int argc, char **args)
 {
   static Run run;
-  char       device[256], json[PETSC_MAX_PATH_LEN];
-  PetscBool  host = PETSC_FALSE, has_json;
-  int        has_device;
+  char       json[PETSC_MAX_PATH_LEN];
+  PetscBool  has_json;
 
+  if (argc == 2 && strcmp(args[1], "list") == 0) return list_cases();
   if (argc < 2 || strcmp(args[1], "spmv") != 0) {
     fputs(help, stderr);
     return 2;
   }
   PetscCall(PetscInitialize(&argc, &args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
-  run.settings.groups   = 9;
-  run.settings.group_ms = 4;
-  PetscCall(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
-  PetscCall(PetscOptionsGetInt(NULL, NULL, "-groups", &run.settings.groups, NULL));
-  PetscCall(PetscOptionsGetReal(NULL, NULL, "-group_ms", &run.settings.group_ms, NULL));
-  PetscCheck(run.settings.groups >= 1 && run.settings.groups <= 101, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-groups %" PetscInt_FMT ", expected 1 to 101", run.settings.groups);
-  has_device            = bench_device(device);
-  run.settings.cuda     = (PetscBool)(has_device && !host);
-  run.settings.backend  = run.settings.cuda ? OpenCUDA() : tc_backend_host();
-  run.settings.copy_gbs = run.settings.cuda ? bench_copy_gbs() : 0;
-  PetscCheck(run.settings.backend, PETSC_COMM_SELF, PETSC_ERR_LIB, "There is a GPU, but the CUDA library does not load");
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
-  if (!run.settings.cuda) PetscCall(PetscOptionsSetValue(NULL, "-tcbench_mat_aijtccusparse_backend", "host"));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s%s%s; milliseconds, median of %" PetscInt_FMT " groups of at least %g ms", run.settings.cuda ? device : "one processor core",
-                        run.settings.cuda ? "" : ", no GPU: ",
-                        run.settings.cuda ? ""
-                        : has_device      ? "-host"
-                                          : device,
-                        run.settings.groups, (double)run.settings.group_ms));
-  if (run.settings.cuda) PetscCall(PetscPrintf(PETSC_COMM_SELF, "; device copy %.0f GB/s", run.settings.copy_gbs));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
+  PetscCall(GetSettings(&run.settings));
+  PetscCall(WarmUp(&run.settings));
   PetscCall(BenchPrint(&run.settings, NULL));
   PetscCall(RunSelected(&run));
+  PetscCall(BenchPrintSummary(&run.settings, run.num, run.result));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-json", json, sizeof(json), &has_json));
   if (has_json) PetscCall(BenchWriteJSON(json, &run.settings, run.num, run.result));
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong\n", run.num, run.wrong));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong, %d not read\n", run.num, run.wrong, run.unreadable));
+  for (int w = 0; w < run.settings.num_ways; w++) PetscCall(PetscFree(run.settings.ways[w]));
   PetscCall(PetscFinalize());
-  return run.wrong > 0;
+  return run.wrong > 0 || run.unreadable > 0;
 }

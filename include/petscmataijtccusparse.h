@@ -35,9 +35,11 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEBackends[];
    MatAIJTCCUSPARSESpMV - What multiplies a matrix of type `MATAIJTCCUSPARSE` with a vector
 
    Values:
-+  `MAT_AIJTCCUSPARSE_SPMV_AUTO`   - chosen per matrix
-.  `MAT_AIJTCCUSPARSE_SPMV_DASP`   - the packed DASP format
--  `MAT_AIJTCCUSPARSE_SPMV_PARENT` - the operations of the parent type
++  `MAT_AIJTCCUSPARSE_SPMV_AUTO`     - chosen per matrix, on the GPU by measurement
+.  `MAT_AIJTCCUSPARSE_SPMV_DASP`     - the packed DASP format
+.  `MAT_AIJTCCUSPARSE_SPMV_HYBRID`   - the packed hybrid format
+.  `MAT_AIJTCCUSPARSE_SPMV_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
+-  `MAT_AIJTCCUSPARSE_SPMV_PARENT`   - the same
 
    Level: intermediate
 
@@ -46,9 +48,34 @@ E*/
 typedef enum {
   MAT_AIJTCCUSPARSE_SPMV_AUTO,
   MAT_AIJTCCUSPARSE_SPMV_DASP,
+  MAT_AIJTCCUSPARSE_SPMV_HYBRID,
+  MAT_AIJTCCUSPARSE_SPMV_CUSPARSE,
   MAT_AIJTCCUSPARSE_SPMV_PARENT
 } MatAIJTCCUSPARSESpMV;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMVs[];
+
+/*E
+   MatAIJTCCUSPARSESpMM - What multiplies a matrix of type `MATAIJTCCUSPARSE` with a dense matrix
+
+   Values:
++  `MAT_AIJTCCUSPARSE_SPMM_AUTO`     - chosen per matrix and number of columns
+.  `MAT_AIJTCCUSPARSE_SPMM_BITTCF`   - tiles of tensor cores; an error if there is no kernel for them
+.  `MAT_AIJTCCUSPARSE_SPMM_CSR`      - the matrix as it is, nothing is packed
+.  `MAT_AIJTCCUSPARSE_SPMM_SLICE`    - the packed hybrid format of products with vectors
+-  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMM()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_SPMM_AUTO,
+  MAT_AIJTCCUSPARSE_SPMM_BITTCF,
+  MAT_AIJTCCUSPARSE_SPMM_CSR,
+  MAT_AIJTCCUSPARSE_SPMM_SLICE,
+  MAT_AIJTCCUSPARSE_SPMM_CUSPARSE
+} MatAIJTCCUSPARSESpMM;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMMs[];
 
 /*E
    MatAIJTCCUSPARSEArithmetic - Which units of the GPU multiply a matrix of type `MATAIJTCCUSPARSE`; the results are the same bit for bit
@@ -73,9 +100,13 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void);
 PETSC_EXTERN PetscErrorCode MatIsAIJTCCUSPARSE(Mat, PetscBool *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat, MatAIJTCCUSPARSEBackend *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat, PetscInt64 *, PetscInt64 *, PetscInt64 *);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat, PetscInt64 *, PetscInt64 *, PetscInt64 *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat, MatAIJTCCUSPARSESpMV);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat, MatAIJTCCUSPARSEArithmetic);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetEager(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat, MatAIJTCCUSPARSESpMM);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat, PetscInt64 *, const char *[]);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat);

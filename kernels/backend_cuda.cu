@@ -1,9 +1,10 @@
 /*
-  The CUDA backend: device memory, copies, the refill, and the registry of kernels. Compiled into the CUDA library, whose only symbol is tc_backend_cuda().
+  The CUDA backend: device memory, copies, and the registry of kernels and converters. Compiled into the CUDA library, whose only symbol is tc_backend_cuda().
 */
-#include "refill.cuh"
 #include "tc_backend.h"
 #include "tc_device.cuh"
+#include <memory>
+#include <new>
 
 #ifndef TC_CUDA_MIN_SM
   #error "TC_CUDA_MIN_SM must say the smallest architecture compiled for, e.g. 80"
@@ -34,9 +35,20 @@ static tc_status cuda_probe(int *sm)
 }
 
 extern "C" {
-#define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) tc_status launcher(const void *, const double *, const double *, double *, tc_stream);
+#define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) tc_status launcher(const void *, const double *, const double *, double *, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, scratch, launcher) \
+  size_t    scratch(const void *, int32_t); \
+  tc_status launcher(const void *, const tc_spmm_args *, void *);
+#include "tc_kernels.h"
+#undef TC_SPMM_KERNEL
+#define TC_CONVERTER(format, build, refill) tc_status refill(const void *, const double *, tc_stream);
+#include "tc_kernels.h"
+#undef TC_CONVERTER
+tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
+tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
+tc_status tc_gather_cuda(int64_t, const int32_t *, const double *, double *, tc_stream);
 }
 
 static const tc_kernel *cuda_kernels(int *num)
@@ -49,6 +61,30 @@ static const tc_kernel *cuda_kernels(int *num)
 
   *num = static_cast<int>(sizeof kernels / sizeof kernels[0]);
   return kernels;
+}
+
+static const tc_spmm_kernel *cuda_spmm_kernels(int *num)
+{
+  static const tc_spmm_kernel kernels[] = {
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, scratch, launcher},
+#include "tc_kernels.h"
+#undef TC_SPMM_KERNEL
+  };
+
+  *num = static_cast<int>(sizeof kernels / sizeof kernels[0]);
+  return kernels;
+}
+
+static const tc_converter *cuda_converters(int *num)
+{
+  static const tc_converter converters[] = {
+#define TC_CONVERTER(format, build, refill) {format, build, refill},
+#include "tc_kernels.h"
+#undef TC_CONVERTER
+  };
+
+  *num = static_cast<int>(sizeof converters / sizeof converters[0]);
+  return converters;
 }
 
 static tc_status cuda_alloc(size_t bytes, void **local)
@@ -106,9 +142,53 @@ static tc_status cuda_synchronize(tc_stream stream)
   return TC_OK;
 }
 
+static int cuda_capturing(tc_stream stream)
+{
+  cudaStreamCaptureStatus status;
+  const cudaError_t       error = cudaStreamIsCapturing(static_cast<cudaStream_t>(stream), &status);
+
+  if (error != cudaSuccess) cudaGetLastError(); // the default stream while another one is captured
+  return error != cudaSuccess || status != cudaStreamCaptureStatusNone;
+}
+
+struct tc_stopwatch {
+  cudaEvent_t begin = nullptr, end = nullptr;
+
+  ~tc_stopwatch()
+  {
+    if (begin) cudaEventDestroy(begin);
+    if (end) cudaEventDestroy(end);
+  }
+};
+
+static tc_status cuda_time_begin(tc_stream stream, void **stopwatch)
+{
+  std::unique_ptr<tc_stopwatch> watch(new (std::nothrow) tc_stopwatch);
+
+  *stopwatch = nullptr;
+  TC_CHECK(watch, TC_ERR_MEMORY, "no host memory for a stopwatch");
+  TC_CUDA(cudaEventCreate(&watch->begin));
+  TC_CUDA(cudaEventCreate(&watch->end));
+  TC_CUDA(cudaEventRecord(watch->begin, static_cast<cudaStream_t>(stream)));
+  *stopwatch = watch.release();
+  return TC_OK;
+}
+
+static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
+{
+  const std::unique_ptr<tc_stopwatch> watch(static_cast<tc_stopwatch *>(stopwatch));
+  float                               elapsed;
+
+  TC_CUDA(cudaEventRecord(watch->end, static_cast<cudaStream_t>(stream)));
+  TC_CUDA(cudaEventSynchronize(watch->end));
+  TC_CUDA(cudaEventElapsedTime(&elapsed, watch->begin, watch->end));
+  *ms = elapsed;
+  return TC_OK;
+}
+
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_alloc, cuda_release, cuda_upload, cuda_download, cuda_zero, tc_refill, cuda_wait, cuda_synchronize, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, cuda_alloc, cuda_release, cuda_upload, cuda_download, cuda_zero, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

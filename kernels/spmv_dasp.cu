@@ -1,10 +1,11 @@
+#include "long_rows.cuh"
 #include "tc_backend.h"
 #include "tc_dasp.h"
 #include "tc_device.cuh"
 #include "tc_mma.cuh"
 
 /*
-  tc_spmv_dasp_kernel - z = A x or z = y + A x, all row classes of a tc_dasp in one launch
+  tc_spmv_dasp_kernel - z = A x or z = y + A x or z = y - A x, all row classes of a tc_dasp in one launch
 
   Work:   thread blocks are dealt out to long rows first, then in rounds to medium, pair13, four, pair22, one, empty. A team of four warps owns a segment of a
           long row, a warp 8 (mma) or 32 (fma) medium rows, 32 tile rows of a short section, or 32 single-entry or empty rows
@@ -21,7 +22,6 @@ constexpr int   tc_dasp_mma_threads       = 128;
 constexpr int   tc_dasp_fma_threads       = 512;
 constexpr int   tc_dasp_scattered_threads = 1024;
 constexpr float tc_dasp_scattered         = 0.5f;
-constexpr int   tc_dasp_team              = TC_DASP_CHAINS / tc_warp_size; // warps that share a segment of a long row
 constexpr int64_t tc_dasp_uneven          = 2;                             // mma fetches ahead if the longest medium row is so many times the mean
 constexpr int   tc_dasp_mma_batch         = 4;                             // tiles of a medium block whose loads are in flight together
 constexpr int   tc_dasp_fma_batch         = 2;
@@ -29,8 +29,8 @@ constexpr int   tc_dasp_tail_batch        = 2;
 template <bool mma>
 constexpr int tc_dasp_max_threads = mma ? tc_dasp_mma_threads : tc_dasp_scattered_threads;
 
-static_assert(tc_dasp_mma_threads % (tc_dasp_team * tc_warp_size) == 0 && tc_dasp_fma_threads % (tc_dasp_team * tc_warp_size) == 0, "a thread block holds whole teams");
-static_assert(tc_dasp_team == 4, "the sums of a team's warps are added as (0 + 1) + (2 + 3)");
+static_assert(tc_dasp_mma_threads % (tc_team * tc_warp_size) == 0 && tc_dasp_fma_threads % (tc_team * tc_warp_size) == 0, "a thread block holds whole teams");
+static_assert(tc_team * tc_warp_size == TC_DASP_CHAINS, "a lane for every chain");
 
 /*
   Thread blocks are dealt out in rounds. A round takes the next share of every section: sections keep the order of the matrix rows, so what one round touches of x
@@ -107,39 +107,14 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int64_t beg
 
 /* A segment per team of four warps; the threads of a block come here together */
 template <bool mma>
-__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_segment, const double *x, const double *y, double *z)
+__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_segment, const double *x, const tc_output &out)
 {
-  __shared__ double warp_sum[tc_dasp_max_threads<mma> / tc_warp_size];
-  const int         lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
-  const int32_t     segment = first_segment + warp / tc_dasp_team;
-  const bool        used    = segment < D.num_segments;
-  const double      chain   = used ? tc_segment_chain<mma>(D, D.segment_ptr[segment], D.segment_ptr[segment + 1], x, warp % tc_dasp_team, lane) : 0.0;
-  const double      sum32   = tc_warp_sum(chain);
+  const int     lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
+  const int32_t segment = first_segment + warp / tc_team;
+  const bool    used    = segment < D.num_segments;
+  const double  chain   = used ? tc_segment_chain<mma>(D, D.segment_ptr[segment], D.segment_ptr[segment + 1], x, warp % tc_team, lane) : 0.0;
 
-  if (lane == 0) warp_sum[warp] = sum32;
-  __syncthreads();
-  if (warp % tc_dasp_team != 0 || !used) return;
-  const int32_t r = D.segment_row[segment], first = D.long_ptr[r], num = D.long_ptr[r + 1] - first;
-  double        sum  = __dadd_rn(__dadd_rn(warp_sum[warp], warp_sum[warp + 1]), __dadd_rn(warp_sum[warp + 2], warp_sum[warp + 3]));
-  int           last = 0;
-
-  if (num > 1) {
-    if (lane == 0) {
-      __stcg(D.partial + segment, sum);
-      __threadfence();
-      last = atomicAdd(D.arrived + r, 1) == num - 1;
-    }
-    if (!__shfl_sync(tc_full_warp, last, 0)) return;
-    __threadfence();
-    sum = 0.0;
-#pragma unroll 4
-    for (int32_t i = lane; i < num; i += tc_warp_size) sum = __dadd_rn(sum, __ldcg(D.partial + first + i));
-    sum = tc_warp_sum(sum);
-  }
-  if (lane == 0) {
-    if (num > 1) D.arrived[r] = 0;
-    tc_finish_row(sum, D.row_id[r], y, z);
-  }
+  tc_finish_segment<tc_dasp_max_threads<mma>>(chain, used, segment, used ? D.segment_row[segment] : 0, {D.long_ptr, D.row_id, D.partial, D.arrived}, out);
 }
 
 /*
@@ -175,18 +150,20 @@ __device__ __forceinline__ void tc_block_tiles(const tc_dasp &D, int64_t begin, 
 
 /* 8 medium rows per warp */
 template <bool ahead>
-__device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const double *y, double *z)
+__device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const tc_output &out)
 {
   if (block >= D.num_blocks) return;
   const tc_mma_lane at(lane);
-  const int64_t     begin = D.block_ptr[block], end = D.block_ptr[block + 1], tail = D.tail_ptr[block], tail_slots = D.tail_ptr[block + 1] - tail;
+  const int64_t     begin = D.block_ptr[block], end = D.block_ptr[block + 1];
   const int32_t     slot   = TC_DASP_TILE_ROWS * block + at.row;
   const bool        writes = tc_mma_holds_diagonal(at) && slot < D.num_medium;
-  const int32_t     row    = writes ? D.row_id[D.row_medium + slot] : 0;
   tc_mma_accumulator acc   = {};
 
   tc_block_tiles<ahead>(D, begin, end, tc_fragment_slot(at), x, acc);
-  if (tail_slots > 0) {
+
+  const int64_t tail = D.tail_ptr[block]; // not loaded before: it would cost registers
+
+  if (D.tail_ptr[block + 1] > tail) {
     const int tail_end = D.tail_end[slot], tail_begin = at.row > 0 ? D.tail_end[slot - 1] : 0;
     const int longest = tc_warp_max(tail_end - tail_begin);
 
@@ -205,11 +182,11 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
       for (int i = 0; i < tc_dasp_tail_batch; ++i) tc_mma_m8n8k4(acc, entry[i].val, entry[i].x);
     }
   }
-  if (writes) tc_finish_row(tc_mma_own_diagonal(acc, at), row, y, z);
+  if (writes) tc_finish_row(tc_mma_own_diagonal(acc, at), D.row_id[D.row_medium + slot], out);
 }
 
 /* A medium row per lane */
-__device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t slot, const double *x, const double *y, double *z)
+__device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t slot, const double *x, const tc_output &out)
 {
   if (slot >= D.num_medium) return;
   const int32_t block = slot / TC_DASP_TILE_ROWS, g = slot % TC_DASP_TILE_ROWS, row = D.row_id[D.row_medium + slot];
@@ -240,14 +217,14 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
       for (int e = 0; e < 4; ++e) sum = fma(entry[e].val, entry[e].x, sum);
     }
   }
-  tc_finish_row(sum, row, y, z);
+  tc_finish_row(sum, row, out);
 }
 
 /*
   32 tile rows of a short section per warp, one result pair per lane: the first `split` entries of a tile row belong to first_id, the others to second_id.
 */
 template <bool mma, int split>
-__device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t section, int32_t num, const int32_t *first_id, const int32_t *second_id, int32_t tile_row, int lane, const double *x, const double *y, double *z)
+__device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t section, int32_t num, const int32_t *first_id, const int32_t *second_id, int32_t tile_row, int lane, const double *x, const tc_output &out)
 {
   double first = 0.0, second = 0.0;
 
@@ -291,20 +268,26 @@ __device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t secti
 #pragma unroll
     for (int k = split; k < 4; ++k) second = fma(entry[k].val, entry[k].x, second);
   }
-  tc_finish_row(first, first_id[tile_row], y, z);
-  if constexpr (split < 4) tc_finish_row(second, second_id[tile_row], y, z);
+  tc_finish_row(first, first_id[tile_row], out);
+  if constexpr (split < 4) tc_finish_row(second, second_id[tile_row], out);
 }
 
-template <bool mma, bool ahead>
-static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const double *y, double *z)
+/* Without long rows and without fetching ahead the mma kernel fits in 32 registers: all warps of an SM (0: the compiler's choice) */
+template <bool mma, bool ahead, bool long_rows>
+constexpr int tc_dasp_min_blocks = mma && !ahead && !long_rows ? 16 : 0;
+
+template <bool mma, bool ahead, bool long_rows>
+static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>, tc_dasp_min_blocks<mma, ahead, long_rows>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
 {
   const int      threads = mma ? tc_dasp_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const int      after = (int)blockIdx.x - grid.long_end, per_round = grid.end[EMPTY];
   const int32_t *id = D.row_id;
 
-  if (after < 0) {
-    tc_long_section<mma>(D, warps / tc_dasp_team * blockIdx.x, x, y, z);
-    return;
+  if constexpr (long_rows) {
+    if (after < 0) {
+      tc_long_section<mma>(D, warps / tc_team * blockIdx.x, x, out);
+      return;
+    }
   }
   const int round = after < per_round ? 0 : after / per_round, cta = after - round * per_round; // most small matrices have one round: no division
 
@@ -316,22 +299,22 @@ static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>) tc_spmv_dasp_
   };
 
   if (cta < grid.end[MEDIUM]) {
-    if constexpr (mma) tc_medium_section_mma<ahead>(D, warps * place(MEDIUM) + warp, lane, x, y, z);
-    else tc_medium_section_fma(D, threads * place(MEDIUM) + threadIdx.x, x, y, z);
+    if constexpr (mma) tc_medium_section_mma<ahead>(D, warps * place(MEDIUM) + warp, lane, x, out);
+    else tc_medium_section_fma(D, threads * place(MEDIUM) + threadIdx.x, x, out);
   } else if (cta < grid.end[PAIR13]) {
-    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * place(PAIR13) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 1>(D, D.slot_pair13, D.num_pair13, id + D.row_pair13, id + D.row_pair13 + D.num_pair13, threads * place(PAIR13) + threadIdx.x, lane, x, out);
   } else if (cta < grid.end[FOUR]) {
-    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, threads * place(FOUR) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 4>(D, D.slot_four, D.num_four, id + D.row_four, nullptr, threads * place(FOUR) + threadIdx.x, lane, x, out);
   } else if (cta < grid.end[PAIR22]) {
-    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, threads * place(PAIR22) + threadIdx.x, lane, x, y, z);
+    tc_short_section<mma, 2>(D, D.slot_pair22, D.num_pair22, id + D.row_pair22, id + D.row_pair22 + D.num_pair22, threads * place(PAIR22) + threadIdx.x, lane, x, out);
   } else if (cta < grid.end[ONE]) {
     const int32_t i = threads * place(ONE) + threadIdx.x;
 
-    if (i < D.num_one) tc_finish_row(fma(tc_load_stream(D.val + D.slot_one + i), __ldg(x + tc_load_stream(D.col + D.slot_one + i)), 0.0), id[D.row_one + i], y, z);
+    if (i < D.num_one) tc_finish_row(fma(tc_load_stream(D.val + D.slot_one + i), __ldg(x + tc_load_stream(D.col + D.slot_one + i)), 0.0), id[D.row_one + i], out);
   } else {
     const int32_t i = threads * place(EMPTY) + threadIdx.x;
 
-    if (i < D.num_empty) z[id[D.row_empty + i]] = y ? y[id[D.row_empty + i]] : 0.0;
+    if (i < D.num_empty) out.z[id[D.row_empty + i]] = out.y ? out.y[id[D.row_empty + i]] : 0.0;
   }
 }
 
@@ -341,12 +324,12 @@ static int64_t divide_up(int64_t a, int64_t b)
 }
 
 template <bool mma, bool ahead>
-static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const double *y, double *z, tc_stream stream)
+static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
 {
   const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
   const int      threads            = mma ? tc_dasp_mma_threads : D->scattered > tc_dasp_scattered ? tc_dasp_scattered_threads : tc_dasp_fma_threads;
   const int      warps              = threads / tc_warp_size;
-  const int32_t  work[NUM_SECTIONS] = {mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, y == z ? 0 : D->num_empty};
+  const int32_t  work[NUM_SECTIONS] = {mma ? D->num_blocks : D->num_medium, D->num_pair13, D->num_four, D->num_pair22, D->num_one, out.y == out.z ? 0 : D->num_empty};
   int64_t        ctas[NUM_SECTIONS], total = 0, per_round = 0;
   tc_dasp_grid   grid;
 
@@ -360,19 +343,19 @@ static tc_status tc_spmv_dasp(const char *name, const void *view, const double *
     per_round += rounds > 0 ? divide_up(ctas[s], rounds) : 0;
     grid.end[s] = (int32_t)per_round;
   }
-  grid.long_end = (int32_t)divide_up(D->num_segments, warps / tc_dasp_team);
-  return tc_launch(name, tc_spmv_dasp_kernel<mma, ahead>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, y, z);
+  grid.long_end = (int32_t)divide_up(D->num_segments, warps / tc_team);
+  return tc_launch(name, D->num_long > 0 ? tc_spmv_dasp_kernel<mma, ahead, true> : tc_spmv_dasp_kernel<mma, ahead, false>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, out);
 }
 
-extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
   const tc_dasp *D = static_cast<const tc_dasp *>(view);
 
-  if ((int64_t)D->longest_medium * D->num_medium > tc_dasp_uneven * (D->slot_pair13 - D->slot_medium)) return tc_spmv_dasp<true, true>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
-  return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, x, y, z, stream);
+  if ((int64_t)D->longest_medium * D->num_medium > tc_dasp_uneven * (D->slot_pair13 - D->slot_medium)) return tc_spmv_dasp<true, true>("tc_spmv_dasp_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }
 
-extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const double *x, const double *y, double *z, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
-  return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, x, y, z, stream);
+  return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }

@@ -1,11 +1,11 @@
 /*
-  tc_backend - what the plan needs from the place where a matrix lives: memory, the refill of packed values, and launchers. One table per backend:
+  tc_backend - what the plan needs from the place where a matrix lives: memory, the conversion into packed formats, and launchers. One table per backend:
   backend_host.c (always there) and backend_cuda.cu (in the CUDA library, opened on demand through tc_backend_cuda()).
 
   Pointers called "local" belong to the backend's memory space. Nothing but upload(), download() and synchronize() may wait for the device.
 */
 #pragma once
-#include "tc_base.h"
+#include "tc_spmm.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -14,10 +14,10 @@ extern "C" {
 typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
 
 /*
-  z = A x (y == NULL) or z = y + A x; y may be z. x [num_cols], y and z [num_rows], all local. `view` is the format's struct with local pointers.
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1; y may be z. x [num_cols], y and z [num_rows], all local. `view` is the format's struct with local pointers.
   Enqueues one launch and neither allocates nor synchronises.
 */
-typedef tc_status (*tc_spmv_fn)(const void *view, const double *x, const double *y, double *z, tc_stream stream);
+typedef tc_status (*tc_spmv_fn)(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream);
 
 /* One row of the kernel table */
 typedef struct {
@@ -30,24 +30,50 @@ typedef struct {
   tc_spmv_fn    spmv;
 } tc_kernel;
 
+/* One row of the table of converters: how a format's arrays are made where the matrix lives */
+typedef struct {
+  const char *format;
+  /*
+    Packs a local pattern: the view of the format with local pointers, all but the values, byte for byte what the format's host builder makes; *slab is the one
+    allocation that holds it, for release(). NULL: the host packs, the plan uploads. May wait for the device. On failure nothing stays allocated.
+  */
+  tc_status (*build)(const tc_csr_local *A, void *view, void **slab, tc_stream stream);
+  /* Takes the values from csr_val [nnz], local, in the order of CSR. Enqueues; neither allocates nor synchronises */
+  tc_status (*refill)(const void *view, const double *csr_val, tc_stream stream);
+} tc_converter;
+
 typedef struct {
   const char *name; // "host" or "cuda"
   /* Is the backend usable? On failure tc_last_error() of this table says why. `sm` gets the compute capability of the current device (0: host) */
   tc_status (*probe)(int *sm);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
+  /* The same for dense blocks; those of a format are in the order of preference, which the plan may know better */
+  const tc_spmm_kernel *(*spmm_kernels)(int *num);
+  /* One row for every format */
+  const tc_converter *(*converters)(int *num);
   tc_status (*alloc)(size_t bytes, void **local); // bytes == 0 gives NULL
   void (*release)(void *local);                   // NULL is fine
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);
-  /* slot_val[i] = csr_val[map[i]], or 0 where map[i] is negative; all local */
-  tc_status (*refill)(int64_t num_slots, const int32_t *map, const double *csr_val, double *slot_val, tc_stream stream);
+  /*
+    The pattern of A^T, local: t_row_ptr [num_cols + 1], t_col [nnz], and perm [nnz], which entry of A each of its entries is. The entries of a row of A^T ascend by
+    row of A. May wait for the device.
+  */
+  tc_status (*transpose)(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t_col, int32_t *perm, tc_stream stream);
+  /* to[i] = from[perm[i]], i < n, all local. Enqueues */
+  tc_status (*gather)(int64_t n, const int32_t *perm, const double *from, double *to, tc_stream stream);
   /* Work enqueued on `stream` from now on starts after everything enqueued on `other` so far; no host wait */
   tc_status (*wait)(tc_stream stream, tc_stream other);
   tc_status (*synchronize)(tc_stream stream);
+  /* NULL on the host, these three: is the stream being captured, so that nothing may wait? And the time that the device takes between two points of a stream;
+     time_end() waits for the second, and frees the stopwatch, on failure too. */
+  int (*capturing)(tc_stream stream);
+  tc_status (*time_begin)(tc_stream stream, void **stopwatch);
+  tc_status (*time_end)(tc_stream stream, void *stopwatch, double *ms);
   const char *(*last_error)(void);
-  void (*fault_arm)(tc_fault_point point, int n); // each library has its own fault table
+  int (*fault_arm)(tc_fault_point point, int n); // each library has its own fault table
 } tc_backend;
 
 const tc_backend *tc_backend_host(void);

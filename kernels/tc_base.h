@@ -41,11 +41,12 @@ const char *tc_last_error(void);
 
 /*
   Fault points let a test make an allocation, an upload or a launch fail at will. tc_fault_arm(point, n) makes the n-th next pass (n >= 1) of that point fail
-  once, n = 0 disarms it; tc_fault() is true when the fault is due. One process-wide table per library.
+  once, n = 0 disarms it, and returns how many passes were left before that: 0 if the last fault has come. tc_fault() is true when the fault is due. One
+  process-wide table per library.
 */
 typedef enum { TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH, TC_FAULT_COUNT } tc_fault_point;
-void tc_fault_arm(tc_fault_point point, int n);
-int  tc_fault(tc_fault_point point);
+int tc_fault_arm(tc_fault_point point, int n);
+int tc_fault(tc_fault_point point);
 
 /* The pattern of a sparse matrix in compressed sparse row form, host side, columns ascending within a row */
 typedef struct {

@@ -21,6 +21,13 @@ __device__ __forceinline__ double tc_gather(const double *x, int32_t col)
   return col >= 0 ? __ldg(x + col) : 0.0;
 }
 
+/* Where a product goes: z = A x if y is NULL, else z = y + sign A x, sign 1.0 or -1.0: the product with it is exact. y may be z. */
+struct tc_output {
+  const double *y;
+  double       *z;
+  double        sign;
+};
+
 /* Sum over the lanes of a warp, always paired 16, 8, 4, 2, 1 apart; every lane gets it. The host's butterfly() adds in the same order. */
 __device__ __forceinline__ double tc_warp_sum(double v)
 {
@@ -37,31 +44,39 @@ __device__ __forceinline__ int tc_warp_max(int v)
   return v;
 }
 
-/* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. y may be z. */
-__device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const double *y, double *z)
+/* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
+__device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_output &out)
 {
   sum = __dadd_rn(sum, 0.0);
-  if (y) sum = __dadd_rn(y[row], sum);
-  __stcs(z + row, sum);
+  if (out.y) sum = fma(out.sign, sum, out.y[row]);
+  __stcs(out.z + row, sum);
 }
 
 /* Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. */
 template <typename... Parameters, typename... Arguments>
-tc_status tc_launch(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
+tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
 {
   cudaLaunchConfig_t config = {};
   cudaError_t        error;
 
-  if (num_ctas == 0) return TC_OK;
-  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
+  if (grid.x == 0 || grid.y == 0) return TC_OK;
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "%s: a fault was asked for", name);
-  config.gridDim  = dim3((unsigned)num_ctas);
-  config.blockDim = dim3((unsigned)threads);
-  config.stream   = stream;
-  error           = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
+  config.gridDim          = grid;
+  config.blockDim         = dim3((unsigned)threads);
+  config.dynamicSmemBytes = (size_t)shared_bytes;
+  config.stream           = stream;
+  error                   = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
   if (error != cudaSuccess) {
     cudaGetLastError();
-    return tc_fail(TC_ERR_DEVICE, "%s: launch of %lld thread blocks failed: %s", name, (long long)num_ctas, cudaGetErrorString(error));
+    return tc_fail(TC_ERR_DEVICE, "%s: launch of %u x %u thread blocks failed: %s", name, grid.x, grid.y, cudaGetErrorString(error));
   }
   return TC_OK;
+}
+
+/* The same for a line of thread blocks without dynamic shared memory */
+template <typename... Parameters, typename... Arguments>
+tc_status tc_launch(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
+{
+  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
+  return tc_launch_grid(name, kernel, dim3((unsigned)num_ctas), threads, 0, stream, arguments...);
 }

@@ -20,9 +20,12 @@ const char *tc_last_error(void)
   return last_error;
 }
 
-void tc_fault_arm(tc_fault_point point, int n)
+int tc_fault_arm(tc_fault_point point, int n)
 {
+  const int left = fault_countdown[point];
+
   fault_countdown[point] = n;
+  return left;
 }
 
 int tc_fault(tc_fault_point point)

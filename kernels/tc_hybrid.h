@@ -2,8 +2,9 @@
   tc_hybrid - the packed arrays of the hybrid format, the same on host and device: every row class in its best shape, with narrow columns and values where that
   loses nothing. Pictures and the reasons: docs/formats.md.
 
-  Rows of 1 to 255 entries live in slices of 32 rows, sorted by length, descending, stable, within windows of TC_HYBRID_WINDOW matrix rows. Rows of 256 entries and
-  more are cut into segments. Rows without entries are only listed. Order of row_id: long | rows of slices | empty.
+  Rows of 1 to 255 entries live in slices of 32 rows: first the tall ones, of more than TC_HYBRID_TALL entries, sorted by length, descending, stable, over the whole
+  matrix, then the others, sorted likewise within windows of TC_HYBRID_WINDOW matrix rows. Rows of 256 entries and more are cut into segments. Rows without entries
+  are only listed. Order of row_id: long | rows of slices | empty.
 
   Slice (sliced ELLPACK): entry k of the row in lane r is value slot 32 * (slice.val + k) + r. Its columns are index blocks, one for every four k, at 16-byte unit
   slice.index. The entries of a row keep the order of CSR.
@@ -29,6 +30,7 @@
 enum {
   TC_HYBRID_SLICE_ROWS = 32,
   TC_HYBRID_WINDOW     = 1024,
+  TC_HYBRID_TALL       = 40,
   TC_HYBRID_LONG_ROW   = 256,  // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
   TC_HYBRID_SEGMENT    = 2048,
   TC_HYBRID_BLOCK      = 128, // entries of an index block of four places
@@ -47,7 +49,8 @@ typedef struct {
   int32_t  row;   // matrix row of lane 0 if the 32 rows follow each other, else -1: see row_id
   uint8_t  width; // entries of its longest row
   uint8_t  index_kind, value_kind;
-  uint8_t  num_rows; // 32, less in the last slice
+  uint8_t  num_rows : 7; // 32, less in the last slice
+  uint8_t  full : 1;     // 32 rows of `width` entries each
 } tc_hybrid_slice;
 
 typedef struct {
@@ -63,6 +66,8 @@ typedef struct {
   int64_t            index_units;             // of 16 bytes
   int32_t            row_group;               // >= 1: rows of a node, whose columns are taken relative to the node's first row
   int32_t            num_long, num_segments, num_sliced, num_slices, num_empty; // rows, their segments, rows, their slices, rows
+  int32_t            num_tall;                                                  // sliced rows of more than TC_HYBRID_TALL entries
+  int32_t            longest_sliced;                                            // entries
   tc_hybrid_slice   *slice;      // [num_slices]
   tc_hybrid_segment *segment;    // [num_segments], in the order of the long rows
   int32_t           *long_first; // [num_long + 1], first segment of each long row

@@ -1,7 +1,23 @@
 /*
-  The table of device kernels. backend_cuda.cu includes it twice: for the prototypes and for the registry. A new kernel is one .cu file and one row here.
-  min_sm says where a kernel can run; which one should run is the plan's choice (src/plan/plan.c).
+  The tables of device kernels and converters. backend_cuda.cu includes this for the prototypes and for the registries. A new kernel is one .cu file and one row.
+  min_sm says where a kernel can run; which one should run is the plan's choice (src/plan/choose.c).
 */
-/*        op    format  arithmetic precision min_sm launcher             */
-TC_KERNEL(SPMV, "dasp", MMA,       F64,      80,    tc_spmv_dasp_mma_f64)
-TC_KERNEL(SPMV, "dasp", FMA,       F64,      60,    tc_spmv_dasp_fma_f64)
+#ifdef TC_KERNEL
+/*        op    format    arithmetic precision min_sm launcher             */
+TC_KERNEL(SPMV, "dasp",   MMA,       F64,      80,    tc_spmv_dasp_mma_f64)
+TC_KERNEL(SPMV, "dasp",   FMA,       F64,      60,    tc_spmv_dasp_fma_f64)
+TC_KERNEL(SPMV, "hybrid", MMA,       F64,      80,    tc_spmv_hybrid_mma_f64)
+TC_KERNEL(SPMV, "hybrid", FMA,       F64,      60,    tc_spmv_hybrid_fma_f64)
+#endif
+
+#ifdef TC_SPMM_KERNEL
+/*             format    arithmetic precision min_sm scratch                launcher           */
+TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    tc_spmm_csr_scratch,    tc_spmm_csr_f64)
+TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    tc_spmm_hybrid_scratch, tc_spmm_hybrid_f64)
+#endif
+
+#ifdef TC_CONVERTER
+/*           format    build            refill           ; build nullptr: the host packs */
+TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)
+TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid)
+#endif

@@ -5,6 +5,12 @@
 #pragma once
 #include "tc_device.cuh"
 
+/* Hides from the compiler where `a` is from: it can neither compute it again nor, in a loop, what follows from it before */
+__device__ __forceinline__ void tc_keep(uint32_t &a)
+{
+  asm volatile("" : "+r"(a));
+}
+
 /* A (8 x 4): lane holds A[row][k]. B (4 x 8): lane holds B[k][row]. C (8 x 8): lane holds C[row][2 * k] and C[row][2 * k + 1]. */
 struct tc_mma_lane {
   int row, k;
@@ -20,6 +26,26 @@ __device__ __forceinline__ void tc_mma_m8n8k4(tc_mma_accumulator &acc, double a,
 {
 #if __CUDA_ARCH__ >= 800
   asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(acc.c[0]), "+d"(acc.c[1]) : "d"(a), "d"(b));
+#else
+  __trap();
+#endif
+}
+
+struct tc_mma_tall_accumulator {
+  double c[4];
+};
+
+/*
+  C = A B + C of twice as many rows. A (16 x 4): lane holds A[row][k] and A[row + 8][k]. B as above. C (16 x 8): lane holds C[row][2 * k], C[row][2 * k + 1] and the same of
+  row + 8. The bits are those of two m8n8k4, which is what it is made of before sm_90; needs sm_80.
+*/
+__device__ __forceinline__ void tc_mma_m16n8k4(tc_mma_tall_accumulator &acc, double a0, double a1, double b)
+{
+#if __CUDA_ARCH__ >= 900
+  asm("mma.sync.aligned.m16n8k4.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5}, {%6}, {%0,%1,%2,%3};" : "+d"(acc.c[0]), "+d"(acc.c[1]), "+d"(acc.c[2]), "+d"(acc.c[3]) : "d"(a0), "d"(a1), "d"(b));
+#elif __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(acc.c[0]), "+d"(acc.c[1]) : "d"(a0), "d"(b));
+  asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};" : "+d"(acc.c[2]), "+d"(acc.c[3]) : "d"(a1), "d"(b));
 #else
   __trap();
 #endif

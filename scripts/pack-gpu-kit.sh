@@ -4,7 +4,7 @@
 #
 #   OUT=<folder for results> gpu-kit/run.sh all
 #
-# Environment: as for `make check`; KIT_DEBUG=0 leaves the debug PETSc out, KIT_SUITE=0 PETSc's own test cases.
+# Environment: as for `make check`; KIT_DEBUG=0 leaves the debug PETSc out, KIT_SUITE=0 PETSc's own test cases, KIT_GPUAWARE=0 the CUDA-aware MPI.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 kit=$root/gpu-kit
 stage=$kit/stage
@@ -23,7 +23,7 @@ pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
   mkdir -p "$to/lib" "$to/bin"
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
   cp "$build"/lib/libaijtccusparse*.so "$to/lib"
-  for program in test_kernels mat_ops mat_state mat_mpi mat_solve mat_failure tcbench; do strip -o "$to/bin/$program" "$build/bin/$program"; done
+  for program in test_kernels test_conversion mat_ops mat_state mat_mpi mat_solve mat_failure tcbench; do strip -o "$to/bin/$program" "$build/bin/$program"; done
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
   for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do
     program=$(basename "$source" .c)
@@ -52,10 +52,25 @@ pack_suite() { # build folder, target
   cp "$root/tests/petsc/suite.py" "$root/tests/petsc/cases.txt" "$to"
 }
 
+# The CUDA-aware Open MPI without what compiles programs: three libraries, mpiexec, the texts of its messages; and the program that checks it
+pack_cuda_mpi() {
+  local from to=$stage/cuda-mpi cuda library
+  from=$("$root/scripts/cuda-mpi.sh")
+  cuda=$(cuda_home)
+  mkdir -p "$to/bin" "$to/lib" "$to/share/openmpi"
+  for library in mpi open-rte open-pal; do cp -L "$from/lib/lib$library.so.40" "$to/lib"; done
+  cp -L "$from"/bin/{mpiexec,orted,ompi_info} "$to/bin"
+  cp -r "$from/etc" "$to"
+  cp "$from"/share/openmpi/help-*.txt "$to/share/openmpi"
+  cp -r "$from/share/pmix" "$to/share"
+  mpicc -O2 -s "$root/scripts/gpu-kit/gpuaware.c" -o "$to/bin/gpuaware" -I"$cuda/include" -L"$cuda/lib64" -lcudart
+}
+
 opt=$("$root/scripts/petsc.sh" opt)
 debug=$("$root/scripts/petsc.sh" debug)
 pack_flavour opt release "$opt"
 [ "${KIT_DEBUG:-1}" = 0 ] || [ "$debug" = "$opt" ] || pack_flavour debug debug "$debug"
+[ "${KIT_GPUAWARE:-1}" = 0 ] || pack_cuda_mpi
 matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
 "$root/scripts/report-digest.sh" >"$stage/report/digest"

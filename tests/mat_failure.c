@@ -4,7 +4,7 @@
 */
 #include "mat_util.h"
 
-PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
 static char help[] = "Tests what MATAIJTCCUSPARSE does when something fails.\n\n";
 
@@ -24,14 +24,27 @@ static PetscErrorCode ChangePattern(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The n-th pass of the point fails during the first product, or during the one after a change of values; *reached: there are as many passes */
-static PetscErrorCode TestFault(tc_fault_point point, const char name[], int n, PetscBool refill, PetscBool *reached)
+/* What multiplies while a fault is armed */
+typedef struct {
+  const char *name;
+  PetscErrorCode (*same)(Mat, Mat, PetscBool *);
+  PetscErrorCode (*count)(Mat, MatTestCounts *);
+} Product;
+
+static const Product products[] = {
+  {"product",            MatTestSameProduct,          MatTestGetCounts         },
+  {"residual",           MatTestSameResidual,         MatTestGetCounts         },
+  {"transposed product", MatTestSameTransposeProduct, MatTestGetTransposeCounts},
+};
+
+/* The n-th pass of the point fails during the first product, or during the one after a change of values; *reached: there are as many passes, on some process */
+static PetscErrorCode TestFault(const Product *product, tc_fault_point point, const char name[], int n, PetscBool refill, PetscBool *reached)
 {
   tc_matrix     S;
   Mat           ours, plain;
   MatTestCounts counts, now;
   PetscBool     same, ours_again, expected, works;
-  int           any;
+  int           left, any;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestGenerate("stencil7", 6, &S));
@@ -39,30 +52,58 @@ static PetscErrorCode TestFault(tc_fault_point point, const char name[], int n, 
   PetscCall(MatTestCreate(&S, MATAIJ, &plain));
   tc_matrix_free(&S);
   if (refill) {
-    PetscCall(MatTestSameProduct(ours, plain, &same));
+    PetscCall(product->same(ours, plain, &same));
     PetscCall(MatScale(ours, 2.0));
     PetscCall(MatScale(plain, 2.0));
   }
-  PetscCall(MatTestGetCounts(ours, &counts));
-  PetscCall(MatAIJTCCUSPARSEArmFault(ours, point, n));
-  PetscCall(MatTestSameProduct(ours, plain, &same));
-  PetscCall(MatAIJTCCUSPARSEArmFault(ours, point, 0));
-  PetscCall(MatTestGetCounts(ours, &now));
-  PetscCall(MatTestSameProduct(ours, plain, &works));
-  PetscCall(MatTestGetCounts(ours, &counts));
-  /* while the parent serves, nothing is counted */
-  any = counts.hits == now.hits && counts.refills == now.refills && counts.rebuilds == now.rebuilds;
+  PetscCall(MatAIJTCCUSPARSEArmFault(ours, point, n, &left));
+  PetscCall(product->same(ours, plain, &same));
+  PetscCall(MatAIJTCCUSPARSEArmFault(ours, point, 0, &left));
+  any = left == 0;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &any, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
   *reached = any ? PETSC_TRUE : PETSC_FALSE;
+  PetscCall(product->same(ours, plain, &works));
+  PetscCall(product->count(ours, &counts));
   PetscCall(ChangePattern(ours));
   PetscCall(ChangePattern(plain));
-  PetscCall(MatTestSameProduct(ours, plain, &ours_again));
-  counts = now;
-  PetscCall(MatTestGetCounts(ours, &now));
+  PetscCall(product->same(ours, plain, &ours_again));
+  PetscCall(product->count(ours, &now));
   expected = (PetscBool)(now.rebuilds > 0 && (now.rebuilds > counts.rebuilds || now.id != counts.id));
-  PetscCall(MatTestFact((PetscBool)(same && works && ours_again && expected), "%s %d fails during %s: %s, products %s, %s; a new pattern brings our path back: %s", name, n,
-                        refill ? "a refill" : "the first product", *reached ? "the parent serves" : "no such pass", same ? "right" : "WRONG", works ? "right" : "WRONG",
-                        expected ? "yes" : "NO"));
+  PetscCall(MatTestFact((PetscBool)(same && works && ours_again && expected), "%s %d fails during %s %s: %s, products %s, %s; a new pattern brings our path back: %s", name, n, refill ? "a refill for a" : "the first",
+                        product->name, *reached ? "noticed" : "no such pass", same ? "right" : "WRONG", works ? "right" : "WRONG", expected ? "yes" : "NO"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A block whose transpose cannot be packed leaves transposed products to the parent, which counts nothing, and goes on with the others; other blocks do not mind */
+static PetscErrorCode TestOtherSide(void)
+{
+  tc_matrix   S;
+  Mat         ours, plain;
+  PetscMPIInt size;
+  PetscInt64  hits[2], t_hits, t_refills, t_rebuilds;
+  PetscBool   same[4];
+  int         left, others;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  others = size > 1;
+  PetscCall(MatTestGenerate("stencil7", 6, &S));
+  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(&S, MATAIJ, &plain));
+  tc_matrix_free(&S);
+  PetscCall(MatTestSameProduct(ours, plain, &same[0]));
+  PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 1, &left));
+  PetscCall(MatTestSameTransposeProduct(ours, plain, &same[1]));
+  PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 0, &left));
+  PetscCall(MatAIJTCCUSPARSEGetCounters(ours, &hits[0], NULL, NULL));
+  PetscCall(MatTestSameProduct(ours, plain, &same[2]));
+  PetscCall(MatTestSameTransposeProduct(ours, plain, &same[3]));
+  PetscCall(MatAIJTCCUSPARSEGetCounters(ours, &hits[1], NULL, NULL));
+  PetscCall(MatAIJTCCUSPARSEGetTransposeCounters(ours, &t_hits, &t_refills, &t_rebuilds));
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same[3] && left == 0 && hits[1] - hits[0] == 1 + others && t_hits == others && t_refills == 0 && t_rebuilds == others),
+                        "a transpose that cannot be packed is left to the parent, and products go on: %" PetscInt64_FMT " more hits, transposed %" PetscInt64_FMT, hits[1] - hits[0], t_hits));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -80,14 +121,17 @@ int main(int argc, char **args)
   };
 
   PetscCall(MatTestBegin(&argc, &args, help));
-  for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(points); p++) {
-    for (int refill = 0; refill < 2; refill++) {
-      PetscBool reached = PETSC_TRUE;
-      int       n       = 1;
+  for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(products); f++) {
+    for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(points); p++) {
+      for (int refill = 0; refill < 2; refill++) {
+        PetscBool reached = PETSC_TRUE;
+        int       n       = 1;
 
-      for (; n < MAX_PASSES && reached; n++) PetscCall(TestFault(points[p].point, points[p].name, n, (PetscBool)refill, &reached));
-      if (!refill) PetscCall(MatTestFact((PetscBool)(n > 2 && n < MAX_PASSES), "%s: %d passes during the first product", points[p].name, n - 2));
+        for (; n < MAX_PASSES && reached; n++) PetscCall(TestFault(&products[f], points[p].point, points[p].name, n, (PetscBool)refill, &reached));
+        PetscCall(MatTestFact((PetscBool)(n < MAX_PASSES && (refill || points[p].point == TC_FAULT_UPLOAD || n > 2)), "%s: %d passes during %s %s", points[p].name, n - 2, refill ? "a refill for a" : "the first", products[f].name));
+      }
     }
   }
+  PetscCall(TestOtherSide());
   return MatTestEnd();
 }

@@ -6,15 +6,17 @@
 
 static char help[] = "Tests the blocks of MATMPIAIJTCCUSPARSE.\n\n";
 
-/* Are the matrix and its blocks ours on every process? And is the product right, twice? */
+/* Are the matrix and its blocks ours on every process? And is the product right, twice, and then the residual and the product with the transpose? */
 static PetscErrorCode CheckOurs(Mat A, Mat plain, const char what[])
 {
   Mat       blocks[2] = {NULL, NULL};
-  PetscBool ours, mpi, same, again, all = PETSC_TRUE;
+  PetscBool ours, mpi, same, again, residual, transpose, all = PETSC_TRUE;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestSameProduct(A, plain, &same));
   PetscCall(MatTestSameProduct(A, plain, &again));
+  PetscCall(MatTestSameResidual(A, plain, &residual));
+  PetscCall(MatTestSameTransposeProduct(A, plain, &transpose));
   PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
   PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, MATMPIAIJ, &mpi));
   if (mpi) PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
@@ -24,7 +26,8 @@ static PetscErrorCode CheckOurs(Mat A, Mat plain, const char what[])
     PetscCall(MatIsAIJTCCUSPARSE(blocks[b], &block_ours));
     if (!block_ours) all = PETSC_FALSE;
   }
-  PetscCall(MatTestFact((PetscBool)(same && again && ours && all), "%s: product %s, %s, blocks %s", what, same && again ? "right" : "WRONG", ours ? "ours" : "NOT OURS", !mpi ? "none" : all ? "ours" : "NOT OURS"));
+  PetscCall(MatTestFact((PetscBool)(same && again && residual && transpose && ours && all), "%s: product %s, residual %s, with the transpose %s, %s, blocks %s", what, same && again ? "right" : "WRONG",
+                        residual ? "right" : "WRONG", transpose ? "right" : "WRONG", ours ? "ours" : "NOT OURS", !mpi ? "none" : all ? "ours" : "NOT OURS"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -79,6 +79,33 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Solvers that multiply with the transpose as well: it is packed once, and iterations agree but for roundings */
+static PetscErrorCode TestTransposed(const char prefix[], const char what[])
+{
+  MatType            parent;
+  Mat                A;
+  KSP                ksp;
+  PetscInt           its[2];
+  KSPConvergedReason reason[2];
+  MatTestCounts      counts = {0};
+
+  PetscFunctionBeginUser;
+  PetscCall(ParentType(&parent));
+  for (int m = 0; m < 2; m++) {
+    PetscCall(Laplacian(8, m ? parent : MATAIJTCCUSPARSE, &A));
+    PetscCall(Solve(A, prefix, &ksp));
+    PetscCall(KSPGetIterationNumber(ksp, &its[m]));
+    PetscCall(KSPGetConvergedReason(ksp, &reason[m]));
+    if (m == 0) PetscCall(MatTestGetTransposeCounts(A, &counts));
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(MatTestFact((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 2 && reason[0] > 0 && reason[1] > 0), "%s: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, what, its[0], parent, its[1]));
+  PetscCall(MatTestFact((PetscBool)(counts.rebuilds == 1 && counts.refills == 0 && counts.hits + 1 >= its[0]), "%s, transposed: %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what,
+                        counts.rebuilds, counts.refills, counts.hits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Two solves with the same matrix, then with new values */
 static PetscErrorCode TestSolveAgain(void)
 {
@@ -326,13 +353,19 @@ static PetscErrorCode TestFieldSplit(void)
 
 int main(int argc, char **args)
 {
+  PetscBool cuda;
+
   PetscCall(MatTestBegin(&argc, &args, help));
+  PetscCall(MatTestHasCUDA(&cuda));
+  if (cuda) PetscCall(PetscOptionsInsertString(NULL, "-mat_aijtccusparse_spmv hybrid")); /* counts are exact where nothing is chosen by time */
   PetscCall(PetscOptionsInsertString(NULL, "-cg_ksp_type cg -cg_pc_type jacobi -gmres_ksp_type gmres -gmres_pc_type none -gamg_ksp_type cg -gamg_pc_type gamg"));
-  PetscCall(PetscOptionsInsertString(NULL, "-newton_ksp_type gmres -newton_pc_type jacobi -steps_ksp_type gmres -steps_pc_type jacobi"));
+  PetscCall(PetscOptionsInsertString(NULL, "-bicg_ksp_type bicg -bicg_pc_type jacobi -lsqr_ksp_type lsqr -lsqr_pc_type none -lsqr_ksp_max_it 1000 -newton_ksp_type gmres -newton_pc_type jacobi -steps_ksp_type gmres -steps_pc_type jacobi"));
   PetscCall(PetscOptionsInsertString(NULL, "-fields_ksp_type fgmres -fields_pc_type fieldsplit -fields_pc_fieldsplit_block_size 2 -fields_fieldsplit_pc_type jacobi"));
   PetscCall(TestKrylov("cg_", "CG and Jacobi"));
   PetscCall(TestKrylov("gmres_", "GMRES"));
   PetscCall(TestKrylov("gamg_", "CG and GAMG"));
+  PetscCall(TestTransposed("bicg_", "BiCG"));
+  PetscCall(TestTransposed("lsqr_", "LSQR"));
   PetscCall(TestSolveAgain());
   PetscCall(TestNewton());
   PetscCall(TestTimeSteps());

@@ -1,6 +1,6 @@
 /*
-  The cache follows the matrix: after every operation that changes it the next product is right and is counted as what it has to be - a hit, a refill of the
-  values or a rebuild of the pattern. The counts are those of the matrix, or of its diagonal block on several processes.
+  The cache follows the matrix: after every operation that changes it the next product, and the next one with the transpose, is right and is counted as what it has
+  to be - a hit, a refill of the values or a rebuild of the pattern. The counts are those of the matrix, or of its diagonal block on several processes.
 */
 #include "mat_state.h"
 
@@ -42,8 +42,13 @@ static PetscErrorCode OperandsDestroy(StateOperands *operands)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ours and a MATAIJ with the same content; one product of ours has been done */
-static PetscErrorCode CreatePair(Mat *ours, Mat *plain, MatTestCounts *counts)
+/* Of products, and of products with the transpose */
+typedef struct {
+  MatTestCounts forward, transpose;
+} Counts;
+
+/* Ours and a MATAIJ with the same content; one product of ours has been done, and one with the transpose */
+static PetscErrorCode CreatePair(Mat *ours, Mat *plain, Counts *counts)
 {
   tc_matrix S;
   PetscBool same;
@@ -54,7 +59,17 @@ static PetscErrorCode CreatePair(Mat *ours, Mat *plain, MatTestCounts *counts)
   PetscCall(MatTestCreate(&S, MATAIJ, plain));
   tc_matrix_free(&S);
   PetscCall(MatTestSameProduct(*ours, *plain, &same));
-  PetscCall(MatTestGetCounts(*ours, counts));
+  PetscCall(MatTestSameTransposeProduct(*ours, *plain, &same));
+  PetscCall(MatTestGetCounts(*ours, &counts->forward));
+  PetscCall(MatTestGetTransposeCounts(*ours, &counts->transpose));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ProductCounts(Mat A, Mat B, MatTestVerdict verdict, Counts *counts, const char what[])
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatTestProductCounts(A, B, verdict, &counts->forward, what));
+  PetscCall(MatTestTransposeCounts(A, B, verdict, &counts->transpose, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -62,19 +77,23 @@ static PetscErrorCode TestChange(const StateChange *change)
 {
   Mat           ours, plain;
   StateOperands operands, plain_operands;
-  MatTestCounts counts;
+  Counts        counts;
   char          again[128];
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
-  if (counts.rebuilds != 1 || counts.hits != 0 || counts.refills != 0) PetscCall(MatTestFact(PETSC_FALSE, "%s: before it, 1 rebuild was expected", change->name));
+  for (int t = 0; t < 2; t++) {
+    const MatTestCounts *c = t ? &counts.transpose : &counts.forward;
+
+    if (c->rebuilds != 1 || c->hits != 0 || c->refills != 0) PetscCall(MatTestFact(PETSC_FALSE, "%s: before it, 1 rebuild was expected", change->name));
+  }
   PetscCall(OperandsCreate(MATAIJTCCUSPARSE, ours, &operands));
   PetscCall(OperandsCreate(MATAIJ, plain, &plain_operands));
   PetscCall(change->change(ours, &operands));
   PetscCall(change->change(plain, &plain_operands));
-  PetscCall(MatTestProductCounts(ours, plain, change->expected, &counts, change->name));
+  PetscCall(ProductCounts(ours, plain, change->expected, &counts, change->name));
   PetscCall(PetscSNPrintf(again, sizeof(again), "%s, again", change->name));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, again));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, again));
   PetscCall(OperandsDestroy(&operands));
   PetscCall(OperandsDestroy(&plain_operands));
   PetscCall(MatDestroy(&ours));
@@ -84,9 +103,9 @@ static PetscErrorCode TestChange(const StateChange *change)
 
 static PetscErrorCode TestDuplicate(void)
 {
-  static const MatTestCounts none = {0};
+  static const Counts none = {0};
   Mat                        ours, plain, copy;
-  MatTestCounts              counts, copy_counts = none;
+  Counts                     counts, copy_counts = none;
   PetscBool                  is_ours;
 
   PetscFunctionBeginUser;
@@ -94,17 +113,17 @@ static PetscErrorCode TestDuplicate(void)
   PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &copy));
   PetscCall(MatIsAIJTCCUSPARSE(copy, &is_ours));
   PetscCall(MatTestFact(is_ours, "MatDuplicate: the copy is of our type"));
-  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate, the copy"));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source"));
+  PetscCall(ProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate, the copy"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source"));
   PetscCall(MatScale(copy, 2.0));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source after a change of the copy"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatDuplicate, the source after a change of the copy"));
   PetscCall(MatScale(plain, 2.0));
-  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REFILL, &copy_counts, "MatDuplicate, the copy after its change"));
+  PetscCall(ProductCounts(copy, plain, MATTEST_REFILL, &copy_counts, "MatDuplicate, the copy after its change"));
   PetscCall(MatDestroy(&copy));
   PetscCall(MatDuplicate(ours, MAT_DO_NOT_COPY_VALUES, &copy));
   PetscCall(MatZeroEntries(plain));
   copy_counts = none;
-  PetscCall(MatTestProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate without values"));
+  PetscCall(ProductCounts(copy, plain, MATTEST_REBUILD, &copy_counts, "MatDuplicate without values"));
   PetscCall(MatDestroy(&copy));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
@@ -114,18 +133,18 @@ static PetscErrorCode TestDuplicate(void)
 static PetscErrorCode TestBindToCPU(void)
 {
   Mat           ours, plain;
-  MatTestCounts counts;
+  Counts        counts;
   PetscBool     cuda;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(MatBindToCPU(ours, PETSC_TRUE)); /* a matrix on the GPU now needs its packed arrays on the host */
-  PetscCall(MatTestProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU true"));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU true, again"));
+  PetscCall(ProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU true"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU true, again"));
   PetscCall(MatBindToCPU(ours, PETSC_FALSE));
-  PetscCall(MatTestProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU false"));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU false, again"));
+  PetscCall(ProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU false"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU false, again"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -133,9 +152,9 @@ static PetscErrorCode TestBindToCPU(void)
 
 static PetscErrorCode TestConvert(void)
 {
-  static const MatTestCounts none = {0};
+  static const Counts none = {0};
   Mat                        ours, plain, B;
-  MatTestCounts              counts, B_counts = none;
+  Counts                     counts, B_counts = none;
   MatTestVerdict             raised;
   PetscMPIInt                size;
   PetscBool                  is_ours;
@@ -145,34 +164,36 @@ static PetscErrorCode TestConvert(void)
   raised = size > 1 ? MATTEST_HIT : MATTEST_REFILL; /* MatConvert() raises the state of the matrix, not that of its blocks */
   PetscCall(CreatePair(&ours, &plain, &counts));
   PetscCall(MatConvert(ours, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &ours));
-  PetscCall(MatTestProductCounts(ours, plain, raised, &counts, "MatConvert in place to the type it has"));
+  PetscCall(ProductCounts(ours, plain, raised, &counts, "MatConvert in place to the type it has"));
   PetscCall(MatSetType(ours, MATAIJTCCUSPARSE));
-  PetscCall(MatTestProductCounts(ours, plain, raised, &counts, "MatSetType of an assembled matrix to the type it has"));
+  PetscCall(ProductCounts(ours, plain, raised, &counts, "MatSetType of an assembled matrix to the type it has"));
   PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_INITIAL_MATRIX, &B));
   PetscCall(MatIsAIJTCCUSPARSE(B, &is_ours));
   PetscCall(MatTestFact(is_ours, "MatConvert from MATAIJ gives our type"));
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ"));
+  PetscCall(ProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ"));
   PetscCall(MatScale(plain, 3.0));
   PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_REUSE_MATRIX, &B));
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert from MATAIJ, reused"));
+  PetscCall(ProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert from MATAIJ, reused"));
   PetscCall(MatDestroy(&B));
   PetscCall(MatDuplicate(plain, MAT_COPY_VALUES, &B));
   PetscCall(MatConvert(B, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &B));
   B_counts = none;
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ in place"));
+  PetscCall(ProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert from MATAIJ in place"));
   PetscCall(MatAIJTCCUSPARSERestoreParent(B));
   PetscCall(MatIsAIJTCCUSPARSE(B, &is_ours));
   PetscCall(MatTestFact((PetscBool)!is_ours, "MatAIJTCCUSPARSERestoreParent: no longer ours"));
-  PetscCall(MatTestGetCounts(B, &B_counts));
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatAIJTCCUSPARSERestoreParent"));
+  PetscCall(MatTestGetCounts(B, &B_counts.forward));
+  PetscCall(MatTestGetTransposeCounts(B, &B_counts.transpose));
+  PetscCall(ProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatAIJTCCUSPARSERestoreParent"));
   PetscCall(MatConvert(B, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &B));
   B_counts = none;
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert back"));
+  PetscCall(ProductCounts(B, plain, MATTEST_REBUILD, &B_counts, "MatConvert back"));
   PetscCall(MatDestroy(&B));
   PetscCall(MatScale(ours, 3.0));
   PetscCall(MatConvert(ours, MATAIJ, MAT_INITIAL_MATRIX, &B));
-  PetscCall(MatTestGetCounts(B, &B_counts));
-  PetscCall(MatTestProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert to MATAIJ"));
+  PetscCall(MatTestGetCounts(B, &B_counts.forward));
+  PetscCall(MatTestGetTransposeCounts(B, &B_counts.transpose));
+  PetscCall(ProductCounts(B, plain, MATTEST_ANY, &B_counts, "MatConvert to MATAIJ"));
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
@@ -182,13 +203,13 @@ static PetscErrorCode TestConvert(void)
 static PetscErrorCode TestInvalidate(void)
 {
   Mat           ours, plain;
-  MatTestCounts counts;
+  Counts        counts;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
   PetscCall(MatAIJTCCUSPARSEInvalidate(ours));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatAIJTCCUSPARSEInvalidate"));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "MatAIJTCCUSPARSEInvalidate, again"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatAIJTCCUSPARSEInvalidate"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatAIJTCCUSPARSEInvalidate, again"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -198,7 +219,7 @@ static PetscErrorCode TestInvalidate(void)
 static PetscErrorCode TestEager(void)
 {
   Mat           ours, plain;
-  MatTestCounts counts;
+  Counts        counts;
   PetscInt      row, end;
 
   PetscFunctionBeginUser;
@@ -213,8 +234,8 @@ static PetscErrorCode TestEager(void)
     PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
     PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   }
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_REBUILD, &counts, "eager, new nonzero"));
-  PetscCall(MatTestProductCounts(ours, plain, MATTEST_HIT, &counts, "eager, new nonzero, again"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_REBUILD, &counts, "eager, new nonzero"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "eager, new nonzero, again"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);

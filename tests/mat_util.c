@@ -220,35 +220,94 @@ static PetscErrorCode LocalRowsOf(Mat B, tc_matrix *L)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatTestSameProduct(Mat A, Mat B, PetscBool *same)
+/* The entries of the local columns, as rows of the transpose, columns global: what products with the transpose need of all processes */
+static PetscErrorCode LocalColumnsOf(Mat B, tc_matrix *L)
+{
+  Mat T;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &T));
+  PetscCall(LocalRowsOf(T, L));
+  PetscCall(MatDestroy(&T));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef enum {
+  PRODUCT,
+  RESIDUAL,
+  TRANSPOSE_PRODUCT
+} ProductKind;
+
+/* y = A x, y = y - A x or y = A^T x, where the vectors hold random numbers x and y */
+static PetscErrorCode Multiply(Mat A, ProductKind kind, Vec x, Vec y)
+{
+  PetscFunctionBeginUser;
+  if (kind == RESIDUAL) PetscCall(MatResidual(A, y, x, y));
+  else {
+    PetscCall(MatTestPoison(y));
+    PetscCall((kind == PRODUCT ? MatMult : MatMultTranspose)(A, x, y));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode SameProduct(Mat A, Mat B, ProductKind kind, PetscBool *same)
 {
   const Mat    mats[2] = {A, B};
+  const int    num     = kind == RESIDUAL ? 1 : 2; /* MATAIJ's own overwrites the right-hand side before it subtracts from that */
+  PetscMPIInt  size;
   tc_matrix    L;
-  double      *global;
+  double      *global, *rhs;
   long double *ref, *bound;
 
   PetscFunctionBeginUser;
   *same = PETSC_TRUE;
-  PetscCall(LocalRowsOf(B, &L));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall((kind == TRANSPOSE_PRODUCT ? LocalColumnsOf : LocalRowsOf)(B, &L));
   PetscCall(PetscMalloc2(L.num_rows, &ref, L.num_rows, &bound));
-  for (int m = 0; m < 2; m++) {
+  for (int64_t e = 0; e < L.nnz && kind == RESIDUAL; e++) L.val[e] = -L.val[e];
+  for (int m = 0; m < num; m++) {
     Vec                x, y;
     const PetscScalar *array;
+    PetscInt           first;
 
-    PetscCall(MatCreateVecs(mats[m], &x, &y));
+    PetscCall(kind == TRANSPOSE_PRODUCT ? MatCreateVecs(mats[m], &y, &x) : MatCreateVecs(mats[m], &x, &y));
     PetscCall(MatTestRandom(x, 7, &global));
-    PetscCall(MatTestPoison(y));
-    PetscCall(MatMult(mats[m], x, y));
-    tc_oracle_spmv(&L, global, NULL, 1, ref, bound);
+    PetscCall(MatTestRandom(y, 8, &rhs));
+    PetscCall(VecGetOwnershipRange(y, &first, NULL));
+    PetscCall(Multiply(mats[m], kind, x, y));
+    /* a row lies in two blocks, a column on all processes: that many more roundings at most */
+    tc_oracle_spmv(&L, global, kind == RESIDUAL ? rhs + first : NULL, kind == TRANSPOSE_PRODUCT ? size : kind == RESIDUAL ? 2 : 1, ref, bound);
     PetscCall(VecGetArrayRead(y, &array));
     if (!(tc_error_over_bound(L.num_rows, array, ref, bound) <= 1)) *same = PETSC_FALSE;
     PetscCall(VecRestoreArrayRead(y, &array));
     free(global);
+    free(rhs);
     PetscCall(VecDestroy(&x));
     PetscCall(VecDestroy(&y));
   }
   PetscCall(PetscFree2(ref, bound));
   tc_matrix_free(&L);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestSameProduct(Mat A, Mat B, PetscBool *same)
+{
+  PetscFunctionBeginUser;
+  PetscCall(SameProduct(A, B, PRODUCT, same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestSameResidual(Mat A, Mat B, PetscBool *same)
+{
+  PetscFunctionBeginUser;
+  PetscCall(SameProduct(A, B, RESIDUAL, same));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestSameTransposeProduct(Mat A, Mat B, PetscBool *same)
+{
+  PetscFunctionBeginUser;
+  PetscCall(SameProduct(A, B, TRANSPOSE_PRODUCT, same));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -263,7 +322,7 @@ PetscErrorCode MatTestBlock(Mat A, Mat *block)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatTestGetCounts(Mat A, MatTestCounts *counts)
+static PetscErrorCode GetCounts(Mat A, PetscBool transpose, MatTestCounts *counts)
 {
   PetscBool ours;
   Mat       block;
@@ -273,7 +332,21 @@ PetscErrorCode MatTestGetCounts(Mat A, MatTestCounts *counts)
   PetscCall(MatTestBlock(A, &block));
   PetscCall(PetscObjectGetId((PetscObject)block, &counts->id));
   PetscCall(MatIsAIJTCCUSPARSE(block, &ours));
-  if (ours) PetscCall(MatAIJTCCUSPARSEGetCounters(block, &counts->hits, &counts->refills, &counts->rebuilds));
+  if (ours) PetscCall((transpose ? MatAIJTCCUSPARSEGetTransposeCounters : MatAIJTCCUSPARSEGetCounters)(block, &counts->hits, &counts->refills, &counts->rebuilds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestGetCounts(Mat A, MatTestCounts *counts)
+{
+  PetscFunctionBeginUser;
+  PetscCall(GetCounts(A, PETSC_FALSE, counts));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestGetTransposeCounts(Mat A, MatTestCounts *counts)
+{
+  PetscFunctionBeginUser;
+  PetscCall(GetCounts(A, PETSC_TRUE, counts));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -282,22 +355,36 @@ static PetscBool CountsAre(const MatTestCounts *now, PetscInt64 hits, PetscInt64
   return (PetscBool)(now->hits - hits == (verdict == MATTEST_HIT) && now->refills - refills == (verdict == MATTEST_REFILL) && now->rebuilds - rebuilds == (verdict == MATTEST_REBUILD));
 }
 
-PetscErrorCode MatTestProductCounts(Mat A, Mat B, MatTestVerdict verdict, MatTestCounts *before, const char what[])
+static PetscErrorCode ProductCounts(Mat A, Mat B, PetscBool transpose, MatTestVerdict verdict, MatTestCounts *before, const char what[])
 {
   static const char *const names[] = {"hit", "refill", "rebuild", "product"};
   MatTestCounts            now;
   PetscBool                same, counted;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestSameProduct(A, B, &same));
-  PetscCall(MatTestGetCounts(A, &now));
+  PetscCall(SameProduct(A, B, transpose ? TRANSPOSE_PRODUCT : PRODUCT, &same));
+  PetscCall(GetCounts(A, transpose, &now));
   counted = CountsAre(&now, before->hits, before->refills, before->rebuilds, verdict);
   if (now.id != before->id && CountsAre(&now, 0, 0, 0, verdict)) counted = PETSC_TRUE; /* a new object, which counts from zero */
   PetscCall(MatTestFact((PetscBool)(same && (counted || verdict == MATTEST_ANY)),
-                        "%s: %s expected, product %s, now %" PetscInt64_FMT " hits %" PetscInt64_FMT " refills %" PetscInt64_FMT " rebuilds, before %" PetscInt64_FMT
+                        "%s%s: %s expected, product %s, now %" PetscInt64_FMT " hits %" PetscInt64_FMT " refills %" PetscInt64_FMT " rebuilds, before %" PetscInt64_FMT
                         " %" PetscInt64_FMT " %" PetscInt64_FMT,
-                        what, names[verdict], same ? "right" : "WRONG", now.hits, now.refills, now.rebuilds, before->hits, before->refills, before->rebuilds));
+                        what, transpose ? ", transpose" : "", names[verdict], same ? "right" : "WRONG", now.hits, now.refills, now.rebuilds, before->hits, before->refills, before->rebuilds));
   *before = now;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestProductCounts(Mat A, Mat B, MatTestVerdict verdict, MatTestCounts *before, const char what[])
+{
+  PetscFunctionBeginUser;
+  PetscCall(ProductCounts(A, B, PETSC_FALSE, verdict, before, what));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestTransposeCounts(Mat A, Mat B, MatTestVerdict verdict, MatTestCounts *before, const char what[])
+{
+  PetscFunctionBeginUser;
+  PetscCall(ProductCounts(A, B, PETSC_TRUE, verdict, before, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -42,15 +42,25 @@ tc_matrix MatTestLocalRows(const tc_matrix *, PetscInt, PetscInt);
 PetscErrorCode MatTestRandom(Vec, uint64_t, double **);
 PetscErrorCode MatTestPoison(Vec);
 
-/* Do the products of both matrices with a random vector stay within the a-priori bound of every row? The second one tells what the entries are. */
+/*
+  Do the products of both matrices with a random vector stay within the a-priori bound of every row? The second one tells what the entries are. The same for
+  MatResidual(), in place of the right-hand side, and for products with the transpose.
+*/
 PetscErrorCode MatTestSameProduct(Mat, Mat, PetscBool *);
+PetscErrorCode MatTestSameResidual(Mat, Mat, PetscBool *);
+PetscErrorCode MatTestSameTransposeProduct(Mat, Mat, PetscBool *);
 
 /* The object that counts: the matrix, or its diagonal block */
 PetscErrorCode MatTestBlock(Mat, Mat *);
 PetscErrorCode MatTestGetCounts(Mat, MatTestCounts *);
+PetscErrorCode MatTestGetTransposeCounts(Mat, MatTestCounts *);
 
-/* One product of the matrix must count as `verdict` since `before` and give what the other matrix gives; one line for both. `before` becomes now. */
+/*
+  One product of the matrix must count as `verdict` since `before` and give what the other matrix gives; one line for both. `before` becomes now. The same for a
+  product with the transpose.
+*/
 PetscErrorCode MatTestProductCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
+PetscErrorCode MatTestTransposeCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
 
 /* Does the matrix multiply on a GPU? Is there one at all, as far as our type is concerned? */
 PetscErrorCode MatTestIsCUDA(Mat, PetscBool *);

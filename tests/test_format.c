@@ -136,9 +136,9 @@ static void product_by_hand(void **state)
 
     test_pack(format, &A, &view);
 
-    ASSERT_OK(format->spmv_host(&view, x, NULL, z));
+    ASSERT_OK(format->spmv_host(&view, x, NULL, z, 1));
     assert_memory_equal(z, expected, sizeof z);
-    ASSERT_OK(format->spmv_host(&view, x, z, z));
+    ASSERT_OK(format->spmv_host(&view, x, z, z, 1));
     for (int i = 0; i < 8; ++i) assert_true(z[i] == 2 * expected[i]);
     tc_format_destroy(format, &view);
   }
@@ -161,15 +161,16 @@ static void check_map(const test_case *C)
 
     test_pack(format, &C->A, &view);
     map = test_array(format, &view, TC_ROLE_MAP, &num_slots);
+    if (map == NULL) num_slots = 0; // the entries of a format without a map are looked for in its own test
     for (size_t s = 0; s < num_slots; ++s) {
       if (map[s] < 0) continue;
       ASSERT_CASE(map[s] < C->A.nnz && !seen[map[s]], C, "slot %zu maps to entry %d, which is out of range or taken", s, map[s]);
       seen[map[s]] = 1;
       ++mapped;
     }
-    ASSERT_CASE(mapped == C->A.nnz, C, "%lld of %lld entries packed", (long long)mapped, (long long)C->A.nnz);
+    ASSERT_CASE(map == NULL || mapped == C->A.nnz, C, "%lld of %lld entries packed", (long long)mapped, (long long)C->A.nnz);
     tc_format_stats(format, &view, &stats);
-    ASSERT_CASE(stats.num_nonzeros == C->A.nnz && stats.num_slots == (int64_t)num_slots, C, "statistics say %lld of %lld", (long long)stats.num_nonzeros, (long long)stats.num_slots);
+    ASSERT_CASE(stats.num_nonzeros == C->A.nnz && (map == NULL || stats.num_slots == (int64_t)num_slots), C, "statistics say %lld of %lld", (long long)stats.num_nonzeros, (long long)stats.num_slots);
     tc_format_destroy(format, &view);
     free(seen);
   }
@@ -219,7 +220,7 @@ static void check_one_product(const test_case *C, const tc_format *format, const
   tc_canonical_spmv(&C->A, x, add ? y : NULL, expected);
   tc_oracle_spmv(&C->A, x, add ? y : NULL, add != 0, ref, bound);
 
-  ASSERT_OK(format->spmv_host(view, x, add ? y : NULL, z));
+  ASSERT_OK(format->spmv_host(view, x, add ? y : NULL, z, 1));
 
   row = tc_first_different(m, z, expected);
   ASSERT_CASE(row == m, C, "%s, add %d: row %lld is %a, expected %a", format->name, add, (long long)row, z[row], expected[row]);
@@ -271,7 +272,7 @@ static void check_nonfinite(const test_case *C)
       int64_t    row;
 
       test_pack(tc_formats(&num)[f], &C->A, &view);
-      ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, NULL, z));
+      ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, NULL, z, 1));
       row = tc_first_other_class(m, z, expected);
       ASSERT_CASE(row == m, C, "%s: row %lld is %g, expected %g", tc_formats(&num)[f]->name, (long long)row, z[row], expected[row]);
       tc_format_destroy(tc_formats(&num)[f], &view);
@@ -308,9 +309,9 @@ static void signed_zeros(void **state)
 
     test_pack(tc_formats(&num)[f], &A, &view);
 
-    ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, NULL, z));
+    ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, NULL, z, 1));
     for (int i = 0; i < 4; ++i) assert_false(signbit(z[i]));
-    ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, y, z));
+    ASSERT_OK(tc_formats(&num)[f]->spmv_host(&view, x, y, z, 1));
     for (int i = 0; i < 4; ++i) assert_int_equal(!!signbit(z[i]), i == 0);
     tc_format_destroy(tc_formats(&num)[f], &view);
   }

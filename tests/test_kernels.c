@@ -81,23 +81,24 @@ static void device_free(device_array *D)
   D->backend->release(D->block);
 }
 
-/* z = A x, z = y + A x, and the latter in place */
+/* z = A x, z = y + A x, the latter in place, and z = y - A x */
 static void check_products(tc_plan *plan, const tc_kernel *kernel, const char *name, const tc_matrix *A, const double *x, int repeats)
 {
-  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax"};
+  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax", "z = y - Ax"};
   const int32_t            m      = A->num_rows;
   double                  *y = malloc(((size_t)m + 1) * sizeof *y), *z = malloc(((size_t)m + 1) * sizeof *z), *expected = malloc(((size_t)m + 1) * sizeof *expected);
   device_array             dx = device_new(tc_plan_backend(plan), A->num_cols, x);
 
   tc_random_normal(m, 5, y);
-  for (int add = 0; add < 3; ++add) {
+  for (int add = 0; add < 4; ++add) {
     int same = 1, whole = 1;
 
-    tc_canonical_spmv(A, x, add ? y : NULL, expected);
+    tc_canonical_spmv(A, x, add > 0 && add < 3 ? y : NULL, expected);
+    for (int32_t i = 0; add == 3 && i < m; ++i) expected[i] = y[i] - expected[i];
     for (int r = 0; r < repeats && same && whole; ++r) {
       device_array dy = device_new(tc_plan_backend(plan), m, y), dz = device_new(tc_plan_backend(plan), m, NULL);
 
-      check(tc_plan_spmv(plan, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, NULL), "spmv");
+      check(tc_plan_spmv(plan, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "spmv");
       whole = device_get(add == 2 ? &dy : &dz, z);
       same  = tc_first_different(m, z, expected) == m;
       device_free(&dy);

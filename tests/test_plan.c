@@ -1,11 +1,25 @@
 /*
-  Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind.
+  Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind. Which kernel is chosen on which device.
 */
 #include "test_util.h"
+#include "../src/plan/choose.h"
 #include "../src/plan/plan.h"
 #include <stdlib.h>
+#include <string.h>
 
 static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+
+/* Calls `check` with the options that ask for each of the formats */
+static void for_each_format(void (*check)(const tc_plan_options *options))
+{
+  int num;
+
+  for (int f = 0; f < (tc_formats(&num), num); ++f) {
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+
+    check(&options);
+  }
+}
 
 static void expect_counters(const tc_plan *plan, int hits, int refills, int rebuilds)
 {
@@ -37,15 +51,23 @@ static tc_status bring_up_to_date(tc_plan *plan, const tc_matrix *A, const tc_ke
   return TC_OK;
 }
 
+/* z = A x, and in place z = z - A x */
 static void expect_product(tc_plan *plan, const tc_matrix *A)
 {
-  double *x = test_random(A->num_cols, 3), *z = test_guarded(A->num_rows), *expected = test_guarded(A->num_rows);
+  double *x = test_random(A->num_cols, 3), *y = test_random(A->num_rows, 4), *z = test_guarded(A->num_rows), *expected = test_guarded(A->num_rows);
 
   tc_canonical_spmv(A, x, NULL, expected);
-  ASSERT_OK(tc_plan_spmv(plan, x, NULL, z, NULL));
+  ASSERT_OK(tc_plan_spmv(plan, x, NULL, z, 1, NULL));
+  assert_int_equal(tc_first_different(A->num_rows, z, expected), A->num_rows);
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    z[i]        = y[i];
+    expected[i] = y[i] - expected[i];
+  }
+  ASSERT_OK(tc_plan_spmv(plan, x, z, z, -1, NULL));
   assert_int_equal(tc_first_different(A->num_rows, z, expected), A->num_rows);
   assert_true(test_guards_hold(z, A->num_rows));
   test_guarded_free(x);
+  test_guarded_free(y);
   test_guarded_free(z);
   test_guarded_free(expected);
 }
@@ -58,26 +80,28 @@ static tc_matrix matrix_of(const char *name, int32_t size)
   return A;
 }
 
-static void follows_its_source(void **state)
+static void check_follows(const tc_plan_options *options)
 {
   tc_matrix A = matrix_of("ragged", 331), B = matrix_of("ragged", 1009);
   tc_key    key = key_of(&A, 5, 50);
   tc_plan  *plan;
   tc_stats  stats;
+  tc_detail detail;
 
-  (void)state;
-  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  ASSERT_OK(tc_plan_create(tc_backend_host(), options, &plan));
   expect_counters(plan, 0, 0, 0);
   assert_null(tc_plan_kernel(plan));
   tc_plan_stats(plan, &stats);
   assert_int_equal(stats.num_slots, 0);
+  ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+  assert_string_equal(detail.kinds, "");
 
   ASSERT_OK(bring_up_to_date(plan, &A, &key)); // first use
   expect_counters(plan, 0, 0, 1);
   expect_product(plan, &A);
   tc_plan_stats(plan, &stats);
   assert_int_equal(stats.num_nonzeros, A.nnz);
-  assert_string_equal(tc_plan_kernel(plan)->format, "dasp");
+  assert_string_equal(tc_plan_kernel(plan)->format, options->format);
   assert_int_equal(tc_plan_kernel(plan)->arithmetic, TC_ARITHMETIC_HOST);
   assert_ptr_equal(tc_plan_backend(plan), tc_backend_host());
 
@@ -106,15 +130,26 @@ static void follows_its_source(void **state)
   tc_matrix_free(&B);
 }
 
+static void follows_its_source(void **state)
+{
+  (void)state;
+  for_each_format(check_follows);
+}
+
 static void check_case(const test_case *C)
 {
   const tc_key key = key_of(&C->A, 1, 1);
-  tc_plan     *plan;
+  int          num;
 
-  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
-  ASSERT_OK(bring_up_to_date(plan, &C->A, &key));
-  expect_product(plan, &C->A);
-  tc_plan_destroy(&plan);
+  for (int f = 0; f < (tc_formats(&num), num); ++f) {
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+    tc_plan              *plan;
+
+    ASSERT_OK(tc_plan_create(tc_backend_host(), &options, &plan));
+    ASSERT_OK(bring_up_to_date(plan, &C->A, &key));
+    expect_product(plan, &C->A);
+    tc_plan_destroy(&plan);
+  }
 }
 
 static void serves_every_shape(void **state)
@@ -124,7 +159,7 @@ static void serves_every_shape(void **state)
 }
 
 /* Each allocation and upload of a rebuild, and each launch, fails in turn; every failure is reported, none counts, the next try works */
-static void failed_builds(void **state)
+static void check_failed_builds(const tc_plan_options *options)
 {
   static const struct {
     tc_fault_point point;
@@ -137,13 +172,12 @@ static void failed_builds(void **state)
   tc_matrix    A   = matrix_of("limits", 65);
   const tc_key key = key_of(&A, 1, 1);
 
-  (void)state;
   for (size_t f = 0; f < sizeof faults / sizeof faults[0]; ++f) {
     int       failures = 0;
     tc_plan  *plan;
     tc_status status;
 
-    ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+    ASSERT_OK(tc_plan_create(tc_backend_host(), options, &plan));
     for (;; ++failures) {
       tc_backend_host()->fault_arm(faults[f].point, failures + 1);
       status = bring_up_to_date(plan, &A, &key);
@@ -162,27 +196,32 @@ static void failed_builds(void **state)
   tc_matrix_free(&A);
 }
 
-static void failed_refill(void **state)
+static void failed_builds(void **state)
+{
+  (void)state;
+  for_each_format(check_failed_builds);
+}
+
+static void check_failed_refill(const tc_plan_options *options)
 {
   tc_matrix A   = matrix_of("stencil7", 6);
   tc_key    key = key_of(&A, 1, 1);
   tc_plan  *plan;
   double   *x = test_random(A.num_cols, 1), *z = test_guarded(A.num_rows);
 
-  (void)state;
-  ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
+  ASSERT_OK(tc_plan_create(tc_backend_host(), options, &plan));
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
   key.state = 2;
   tc_backend_host()->fault_arm(TC_FAULT_LAUNCH, 1);
   assert_int_equal(bring_up_to_date(plan, &A, &key), TC_ERR_DEVICE);
   assert_int_equal(tc_plan_check(plan, &key), TC_CACHE_REFILL);
-  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, NULL), TC_ERR_ARG); // half-written values are not multiplied
+  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, 1, NULL), TC_ERR_ARG); // half-written values are not multiplied
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
   expect_counters(plan, 0, 1, 1);
   expect_product(plan, &A);
 
   tc_backend_host()->fault_arm(TC_FAULT_LAUNCH, 1);
-  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, NULL), TC_ERR_DEVICE);
+  assert_int_equal(tc_plan_spmv(plan, x, NULL, z, 1, NULL), TC_ERR_DEVICE);
   expect_product(plan, &A); // a failed launch does not spoil the plan
   tc_plan_destroy(&plan);
   test_guarded_free(x);
@@ -190,11 +229,135 @@ static void failed_refill(void **state)
   tc_matrix_free(&A);
 }
 
+static void failed_refill(void **state)
+{
+  (void)state;
+  for_each_format(check_failed_refill);
+}
+
+/* The kinds of values follow the values */
+static void detail_follows_the_values(void **state)
+{
+  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO};
+  tc_matrix             A      = matrix_of("stencil7", 12);
+  tc_key                key    = key_of(&A, 1, 1);
+  tc_plan              *plan;
+  tc_detail             narrow, wide;
+
+  (void)state;
+  for (int64_t e = 0; e < A.nnz; ++e) A.val[e] = (double)(e % 3);
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &hybrid, &plan));
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  ASSERT_OK(tc_plan_detail(plan, &narrow, NULL));
+  assert_non_null(strstr(narrow.kinds, "values d8 100%, f32 0%, f64 0%"));
+  tc_random_normal(A.nnz, 99, A.val);
+  key.state = 2;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  ASSERT_OK(tc_plan_detail(plan, &wide, NULL));
+  assert_non_null(strstr(wide.kinds, "values d8 0%, f32 0%, f64 100%"));
+  assert_true(wide.value_bytes > 4 * narrow.value_bytes);
+  tc_backend_host()->fault_arm(TC_FAULT_UPLOAD, 2);
+  assert_int_equal(tc_plan_detail(plan, &wide, NULL), TC_ERR_DEVICE);
+  expect_product(plan, &A);
+  tc_plan_destroy(&plan);
+  tc_matrix_free(&A);
+}
+
+static tc_status no_product(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  return TC_OK;
+}
+
+/* A table like that of the CUDA backend */
+static const tc_kernel *device_kernels(int *num)
+{
+  static const tc_kernel kernels[] = {
+    {"dasp_mma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product},
+    {"dasp_fma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
+    {"hybrid_mma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product},
+    {"hybrid_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
+  };
+
+  *num = (int)(sizeof kernels / sizeof kernels[0]);
+  return kernels;
+}
+
+static void kernels_by_policy(void **state)
+{
+  static const struct {
+    const char   *format;
+    int           sm;
+    tc_arithmetic asked;
+    tc_stats      stats;
+    const char   *expected; // NULL: there is none
+  } cases[] = {
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma"},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma"},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma"},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma"},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma"},
+    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma"},
+    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        },
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  },
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  },
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  },
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  },
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  },
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  },
+  };
+  const tc_backend device = {.name = "device", .kernels = device_kernels};
+
+  (void)state;
+  assert_string_equal(tc_choose_format(0), "dasp");
+  assert_string_equal(tc_choose_format(90), "hybrid");
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+    const tc_kernel *kernel;
+    char             why[TC_MAX_WHY];
+    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, &cases[c].stats, &kernel, why);
+
+    if (cases[c].expected == NULL) {
+      assert_int_equal(status, TC_ERR_UNSUPPORTED);
+      assert_null(kernel);
+      continue;
+    }
+    assert_int_equal(status, TC_OK);
+    assert_string_equal(kernel->name, cases[c].expected);
+    assert_string_not_equal(why, "");
+  }
+}
+
+static void choice_by_time(void **state)
+{
+  static const struct {
+    double ours[TC_TRIAL_REPEATS], theirs[TC_TRIAL_REPEATS], conversion, ours_median, theirs_median;
+    int    chosen;
+    double break_even;
+  } cases[] = {
+    {{1, 2, 9}, {3, 3, 3},       10, 2, 3,    0, 10},
+    {{9, 1, 2}, {5, 4, 0},       10, 2, 4,    0, 5 },
+    {{2, 9, 1}, {1.9, 1.9, 1.9}, 10, 2, 1.9,  0, 0 }, // less than 10% faster
+    {{2, 1, 9}, {9, 1.8, 0},     10, 2, 1.8,  1, 0 },
+    {{2, 2, 2}, {2, 2, 2},       10, 2, 2,    0, 0 },
+    {{0, 0, 0}, {0, 0, 0},       0,  0, 0,    0, 0 },
+  };
+
+  (void)state;
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
+    tc_trial trial;
+
+    tc_choose_by_time(cases[c].ours, cases[c].theirs, cases[c].conversion, &trial);
+    assert_true(trial.ours_ms == cases[c].ours_median && trial.theirs_ms == cases[c].theirs_median);
+    assert_int_equal(trial.theirs, cases[c].chosen);
+    assert_true(trial.break_even == cases[c].break_even);
+  }
+}
+
 static void misuse_is_refused(void **state)
 {
   const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO};
   const int64_t         bad_row_ptr[2] = {0, -1};
-  const tc_csr          bad            = {1, 1, bad_row_ptr, NULL};
+  const tc_csr          bad            = {.num_rows = 1, .num_cols = 1, .row_ptr = bad_row_ptr};
   const tc_key          key            = {0};
   double                number         = 0;
   tc_plan              *plan;
@@ -203,7 +366,7 @@ static void misuse_is_refused(void **state)
   assert_int_equal(tc_plan_create(tc_backend_host(), &unknown, &plan), TC_ERR_ARG);
   assert_null(plan);
   ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
-  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, NULL), TC_ERR_ARG);
+  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, NULL), TC_ERR_ARG);
   assert_int_equal(tc_plan_refill(plan, &number, &key, TC_CACHE_REFILL, NULL), TC_ERR_ARG);
   assert_int_equal(tc_plan_upload(plan, NULL), TC_ERR_ARG); // nothing was built
   assert_int_equal(tc_plan_build(plan, &bad), TC_ERR_ARG);
@@ -214,7 +377,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

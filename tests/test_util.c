@@ -1,4 +1,5 @@
 #include "test_util.h"
+#include "../src/format/hybrid_values.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,24 +73,43 @@ void *test_array(const tc_format *format, void *view, tc_role role, size_t *coun
   return NULL;
 }
 
+void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const double *csr_val, void *view)
+{
+  tc_array arrays[TC_MAX_ARRAYS];
+  int      num;
+
+  ASSERT_OK(format->build(pattern, view));
+  num = format->arrays(view, arrays);
+  for (int i = 0; i < num; ++i) {
+    const size_t bytes = arrays[i].count * arrays[i].item_size;
+    void        *array;
+
+    if (arrays[i].role != TC_ROLE_VALUE) continue;
+    array = malloc(bytes + 1);
+    assert_non_null(array);
+    memset(array, TEST_UNWRITTEN, bytes);
+    memcpy((char *)view + arrays[i].offset, &array, sizeof array);
+  }
+  if (format == &tc_format_hybrid) ASSERT_OK(tc_hybrid_refill_host(view, csr_val));
+  else {
+    size_t   num_slots = 0;
+    int32_t *map       = test_array(format, view, TC_ROLE_MAP, &num_slots);
+    double  *val       = test_array(format, view, TC_ROLE_VALUE, &num_slots);
+
+    for (size_t s = 0; s < num_slots; ++s) val[s] = map[s] >= 0 ? csr_val[map[s]] : 0.0;
+  }
+}
+
 void test_pack(const tc_format *format, const tc_matrix *A, void *view)
 {
   const tc_csr pattern = tc_matrix_pattern(A);
-  tc_array     arrays[TC_MAX_ARRAYS];
-  int          num;
-  size_t       num_slots;
-  int32_t     *map;
 
-  ASSERT_OK(format->build(&pattern, view));
-  num = format->arrays(view, arrays);
-  map = test_array(format, view, TC_ROLE_MAP, &num_slots);
-  for (int i = 0; i < num; ++i) {
-    double *slot_val;
+  test_pack_pattern(format, &pattern, A->val, view);
+}
 
-    if (arrays[i].role != TC_ROLE_VALUE) continue;
-    slot_val = malloc((num_slots + 1) * sizeof *slot_val);
-    assert_non_null(slot_val);
-    for (size_t s = 0; s < num_slots; ++s) slot_val[s] = map[s] >= 0 ? A->val[map[s]] : 0.0;
-    memcpy((char *)view + arrays[i].offset, &slot_val, sizeof slot_val);
-  }
+void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val)
+{
+  tc_random_normal(n, seed, val);
+  for (int64_t i = 0; i < n && kind == TEST_FLOATS; ++i) val[i] = (float)val[i];
+  for (int64_t i = 0; i < n && kind == TEST_INTEGERS; ++i) val[i] = round(val[i]);
 }

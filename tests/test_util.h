@@ -45,8 +45,17 @@ void    test_guarded_free(double *array);
 /* n random normal values, guarded */
 double *test_random(int64_t n, uint64_t seed);
 
-/* The packed matrix with its values, on the host; free with tc_format_destroy(). Fails the test on any error. */
+/*
+  The packed matrix with its values, on the host; free with tc_format_destroy(). Fails the test on any error. Bytes of values that nothing has written are
+  TEST_UNWRITTEN.
+*/
+enum { TEST_UNWRITTEN = 0xa5 };
+void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const double *csr_val, void *view);
 void test_pack(const tc_format *format, const tc_matrix *A, void *view);
+
+/* n values of one of the kinds that packed formats tell apart */
+typedef enum { TEST_NORMAL, TEST_FLOATS, TEST_INTEGERS, TEST_NUM_VALUES } test_values_kind;
+void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val);
 
 /* The first array of that role, NULL if there is none; *count gets its length */
 void *test_array(const tc_format *format, void *view, tc_role role, size_t *count);

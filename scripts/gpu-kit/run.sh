@@ -2,6 +2,7 @@
 # Runs the GPU kit: OUT=<folder for results> run.sh [STAGE ...]
 #
 #   tests      the project's PETSc-level tests on 1 to 4 processes that share the GPU, the kernels, both with optimised and (some) with debug PETSc
+#   gpuaware   the kit's CUDA-aware Open MPI passes device memory on; mat_mpi, mat_ops and mat_solve with it and -use_gpu_aware_mpi 1
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse
@@ -11,7 +12,7 @@
 #
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # sanitize.log, solvers.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4), programs at the same time in tests and suite; BENCH_OPTIONS for tcbench.
+# Environment: KIT_JOBS (4), programs at the same time in tests, gpuaware and suite; BENCH_OPTIONS for tcbench; KIT_IPC=0, no CUDA IPC in gpuaware.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-$kit/out}
@@ -78,6 +79,7 @@ end_jobs() { # log file
   local log name
   wait
   for log in "$jobs"/*.log; do
+    [ -f "$log" ] || continue
     name=$(cat "${log%.log}.name")
     printf '=== %s\n' "$name" >>"$1"
     cat "$log" >>"$1"
@@ -97,7 +99,7 @@ counted() { # seconds, command
   local seconds=$1 log status=0 line
   shift
   log=$(mktemp "$work/log.XXXXXX")
-  timeout "$seconds" "$@" >"$log" 2>&1 || status=$?
+  timeout -k 10 "$seconds" "$@" >"$log" 2>&1 || status=$?
   # of thousands of facts the failed ones, the skipped ones and the last
   grep -v '^ok  ' "$log" | head -n 300
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
@@ -113,7 +115,7 @@ counted() { # seconds, command
 counted_mpi() { # seconds, processes, program, options
   local seconds=$1 np=$2 program=$3
   shift 3
-  counted "$seconds" mpiexec -n "$np" "$program" -use_gpu_aware_mpi 0 "$@"
+  counted "$seconds" mpiexec -n "$np" "$program" -use_gpu_aware_mpi "${gpu_aware:-0}" "$@"
 }
 
 # --- stages
@@ -122,7 +124,7 @@ stage_tests() {
   local np name each
   new_jobs
   flavour opt
-  job test_kernels/cuda counted 240 "$bin/test_kernels" "$work/opt/lib/libaijtccusparse_cuda.so"
+  for name in kernels conversion; do job "test_$name/cuda" counted 240 "$bin/test_$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
   for np in 1 2 3 4; do
     for name in ops state mpi solve failure; do job "mat_$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/mat_$name" -malloc_dump -mat_aijtccusparse_backend cuda; done
   done
@@ -137,6 +139,44 @@ stage_tests() {
   done
   end_jobs "$out/tests.log"
 }
+
+# With the kit's own Open MPI, in a subshell, whose end brings the machine's back. CUDA IPC is what processes of one GPU should use; where the machine has none, that
+# Open MPI copies through the host, still from and to device pointers, and the result of the check says so.
+stage_gpuaware() (
+  mpi=$work/cuda-mpi check=$work/gpuaware.log status='' why=''
+  flavour opt
+  if [ ! -d "$mpi" ]; then
+    result gpuaware/check skipped "the kit was packed without a CUDA-aware MPI"
+    return
+  fi
+  export OPAL_PREFIX=$mpi PMIX_INSTALL_PREFIX=$mpi PATH=$mpi/bin:$PATH LD_LIBRARY_PATH=$mpi/lib:$LD_LIBRARY_PATH
+  export OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=smcuda,self OMPI_MCA_btl_smcuda_cuda_ipc_verbose=10
+  for ipc in "${KIT_IPC:-1}" 0; do
+    export OMPI_MCA_btl_smcuda_use_cuda_ipc=$ipc
+    counted 40 mpiexec -n 2 "$mpi/bin/gpuaware" >"$check" </dev/null
+    { printf '=== gpuaware/check, btl_smcuda_use_cuda_ipc=%s, %s\n' "$ipc" "$(command -v mpiexec)"; cat "$check"; } >>"$out/tests.log"
+    if ! grep -q 'enabling CUDA IPC' "$check"; then way='copies through the host'
+    elif grep -q 'call to cuIpc.* failed' "$check"; then way='CUDA IPC does not work'
+    else way='CUDA IPC'
+    fi
+    status=$(tail -n 1 "$check" | cut -f 1)
+    why="${why:+$why; }$way: $(tail -n 1 "$check" | cut -s -f 2)"
+    [ "$status" = passed ] || why="$why $({ grep -E '^(FAIL|rank [0-9]+:) ' "$check" || sed '$d' "$check" | grep '^[A-Za-z]'; } | head -n 1)"
+    if [ "$status" = passed ] && [ "$way" != 'CUDA IPC does not work' ]; then break; fi
+  done
+  result gpuaware/check "$status" "$why"
+  unset OMPI_MCA_btl_smcuda_cuda_ipc_verbose
+  gpu_aware=1
+  new_jobs
+  for np in 2 3; do
+    for name in mpi ops solve; do
+      if [ "$status" = passed ]; then job "mat_$name/aijtccusparse-gpuaware/np$np" counted_mpi 120 "$np" "$bin/mat_$name" -malloc_dump -mat_aijtccusparse_backend cuda
+      else result "mat_$name/aijtccusparse-gpuaware/np$np" failed "not run, gpuaware/check failed"
+      fi
+    done
+  done
+  end_jobs "$out/tests.log"
+)
 
 # one script of PETSc's harness; prints nothing but what the harness says
 suite_case() { # script
@@ -167,9 +207,9 @@ stage_suite() {
   done
 }
 
-sanitize() { # tool
-  local log=$work/sanitize-$1.log status=0
-  timeout 240 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/test_kernels" -small "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
+sanitize() { # tool, program
+  local log=$work/sanitize-$1-$2.log status=0
+  timeout 240 compute-sanitizer --tool "$1" --error-exitcode 9 "$bin/$2" -small "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
   head -c 4000000 "$log"
   if [ "$status" = 0 ]; then printf 'passed\t%s\n' "$(grep -E 'SUMMARY|passed' "$log" | tr '\n' ';')"
   elif [ "$status" = 77 ]; then printf 'skipped\tno usable device\n'
@@ -178,10 +218,12 @@ sanitize() { # tool
 }
 
 stage_sanitize() {
-  local tool
+  local tool program
   new_jobs
   flavour opt
-  for tool in memcheck racecheck; do job "sanitizer/$tool" sanitize "$tool"; done
+  for tool in memcheck racecheck; do
+    for program in test_kernels test_conversion; do job "sanitizer/$tool/$program" sanitize "$tool" "$program"; done
+  done
   end_jobs "$out/sanitize.log"
 }
 
@@ -247,7 +289,7 @@ table() { echo stencil27_160,elasticity_64,stencil7_220,stencil27_window_128,ste
 # --- main
 
 [ $# -gt 0 ] || set -- all
-[ "$1" != all ] || set -- tests suite sanitize solvers bench hostbench
+[ "$1" != all ] || set -- tests gpuaware suite sanitize solvers bench hostbench
 unpack
 environment
 rm -f "$out/results.tsv" "$out/tests.log" "$out/sanitize.log" "$out/solvers.tsv"

@@ -312,7 +312,7 @@ static int dasp_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   const tc_dasp *D  = view;
   int            num = 0;
 
-#define ARRAY(member, role, count) arrays[num++] = (tc_array){#member, role, offsetof(tc_dasp, member), (size_t)(count), sizeof *D->member}
+#define ARRAY(member, role, count) arrays[num++] = (tc_array){#member, role, offsetof(tc_dasp, member), (size_t)(count), sizeof *D->member, 0}
   ARRAY(val, TC_ROLE_VALUE, D->num_slots);
   ARRAY(map, TC_ROLE_MAP, D->num_slots);
   ARRAY(col, TC_ROLE_INDEX, D->num_slots);
@@ -343,4 +343,4 @@ static void dasp_stats(const void *view, tc_stats *stats)
   snprintf(stats->classes, sizeof stats->classes, "long %d, medium %d, 1&3 %d, 3-4 %d, 2&2 %d, single %d, empty %d", D->num_long, D->num_medium, 2 * D->num_pair13, D->num_four, 2 * D->num_pair22, D->num_one, D->num_empty);
 }
 
-const tc_format tc_format_dasp = {"dasp", sizeof(tc_dasp), dasp_build, dasp_arrays, dasp_stats, tc_dasp_spmv_host};
+const tc_format tc_format_dasp = {"dasp", sizeof(tc_dasp), dasp_build, dasp_arrays, dasp_stats, NULL, tc_dasp_spmv_host};

@@ -75,14 +75,14 @@ static inline sums_portable step_portable(sums_portable sum, const double *val, 
   } while (0)
 #include "dasp_host_loops.h"
 
-tc_status tc_dasp_spmv_host(const void *view, const double *x, const double *y, double *z)
+tc_status tc_dasp_spmv_host(const void *view, const double *x, const double *y, double *z, int sign)
 {
 #if TC_HOST_X86
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")) spmv_avx512(view, x, y, z);
-  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) spmv_avx2(view, x, y, z);
-  else spmv_portable(view, x, y, z);
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")) spmv_avx512(view, x, y, z, sign);
+  else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) spmv_avx2(view, x, y, z, sign);
+  else spmv_portable(view, x, y, z, sign);
 #else
-  spmv_portable(view, x, y, z);
+  spmv_portable(view, x, y, z, sign);
 #endif
   return TC_OK;
 }

@@ -1,8 +1,8 @@
 /*
-  z = A x (y == NULL) or z = y + A x over the packed arrays of a tc_dasp, on the host; x [num_cols], y and z [num_rows], y may be z. Always TC_OK.
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays of a tc_dasp, on the host; x [num_cols], y and z [num_rows], y may be z. Always TC_OK.
   One binary serves every processor: AVX-512 or AVX2 with fused multiply-add where the processor has them, portable C elsewhere. All give the same bits.
 */
 #pragma once
 #include "../../kernels/tc_base.h"
 
-tc_status tc_dasp_spmv_host(const void *view, const double *x, const double *y, double *z);
+tc_status tc_dasp_spmv_host(const void *view, const double *x, const double *y, double *z, int sign);

@@ -4,10 +4,10 @@
 */
 
 /* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
-TARGET static inline void NAME(finish)(double sum, int32_t row, const double *y, double *z)
+TARGET static inline void NAME(finish)(double sum, int32_t row, const double *y, double *z, int sign)
 {
   sum += 0.0;
-  z[row] = y ? y[row] + sum : sum;
+  z[row] = y == NULL ? sum : sign > 0 ? y[row] + sum : y[row] - sum;
 }
 
 TARGET static inline SUMS NAME(tile)(SUMS sum, const double *val, const int32_t *col, const double *x)
@@ -38,22 +38,22 @@ TARGET static double NAME(segment)(const tc_dasp *D, int32_t segment, const doub
   return (NAME(butterfly)(chain) + NAME(butterfly)(chain + 32)) + (NAME(butterfly)(chain + 64) + NAME(butterfly)(chain + 96));
 }
 
-TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const double *y, double *z)
+TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const double *y, double *z, int sign)
 {
   for (int32_t r = 0; r < D->num_long; ++r) {
     const int32_t first = D->long_ptr[r], end = D->long_ptr[r + 1];
 
-    if (end - first == 1) NAME(finish)(NAME(segment)(D, first, x), D->row_id[r], y, z);
+    if (end - first == 1) NAME(finish)(NAME(segment)(D, first, x), D->row_id[r], y, z, sign);
     else {
       double lane[32] = {0};
 
       for (int32_t s = first; s < end; ++s) lane[(s - first) % 32] += NAME(segment)(D, s, x);
-      NAME(finish)(NAME(butterfly)(lane), D->row_id[r], y, z);
+      NAME(finish)(NAME(butterfly)(lane), D->row_id[r], y, z, sign);
     }
   }
 }
 
-TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const double *y, double *z)
+TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const double *y, double *z, int sign)
 {
   for (int32_t b = 0; b < D->num_blocks; ++b) {
     const int32_t slot = TC_DASP_TILE_ROWS * b, rows = D->num_medium - slot < TC_DASP_TILE_ROWS ? D->num_medium - slot : TC_DASP_TILE_ROWS;
@@ -64,13 +64,13 @@ TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const do
     STORE(row_sum, sum);
     for (int32_t g = 0, t = 0; g < rows; ++g) {
       for (; t < D->tail_end[slot + g]; ++t) row_sum[g] = fma(D->val[D->tail_ptr[b] + t], x[D->col[D->tail_ptr[b] + t]], row_sum[g]);
-      NAME(finish)(row_sum[g], D->row_id[D->row_medium + slot + g], y, z);
+      NAME(finish)(row_sum[g], D->row_id[D->row_medium + slot + g], y, z, sign);
     }
   }
 }
 
 /* Tile rows [0, num) of a short section. The first `split` entries of a tile row belong to matrix row first[i], the others to second[i]. */
-TARGET static inline void NAME(short_rows)(const tc_dasp *D, int64_t section, int32_t num, int split, const int32_t *first, const int32_t *second, const double *x, const double *y, double *z)
+TARGET static inline void NAME(short_rows)(const tc_dasp *D, int64_t section, int32_t num, int split, const int32_t *first, const int32_t *second, const double *x, const double *y, double *z, int sign)
 {
   for (int32_t slot = 0; slot < num; slot += TC_DASP_TILE_ROWS) {
     const int32_t rows = num - slot < TC_DASP_TILE_ROWS ? num - slot : TC_DASP_TILE_ROWS;
@@ -81,26 +81,26 @@ TARGET static inline void NAME(short_rows)(const tc_dasp *D, int64_t section, in
     for (int k = 0; k < 4; ++k) {
       if (k == split) {
         STORE(row_sum, sum);
-        for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], first[slot + g], y, z);
+        for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], first[slot + g], y, z, sign);
         sum = ZERO();
       }
       sum = STEP(sum, D->val + tile + TC_DASP_TILE_ROWS * k, D->col + tile + TC_DASP_TILE_ROWS * k);
     }
     STORE(row_sum, sum);
-    for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], (split == 4 ? first : second)[slot + g], y, z);
+    for (int32_t g = 0; g < rows; ++g) NAME(finish)(row_sum[g], (split == 4 ? first : second)[slot + g], y, z, sign);
   }
 }
 
-TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y, double *z)
+TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y, double *z, int sign)
 {
   const int32_t *id = D->row_id;
 
-  NAME(long_rows)(D, x, y, z);
-  NAME(medium_rows)(D, x, y, z);
-  NAME(short_rows)(D, D->slot_pair13, D->num_pair13, 1, id + D->row_pair13, id + D->row_pair13 + D->num_pair13, x, y, z);
-  NAME(short_rows)(D, D->slot_four, D->num_four, 4, id + D->row_four, NULL, x, y, z);
-  NAME(short_rows)(D, D->slot_pair22, D->num_pair22, 2, id + D->row_pair22, id + D->row_pair22 + D->num_pair22, x, y, z);
-  for (int32_t i = 0; i < D->num_one; ++i) NAME(finish)(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z);
+  NAME(long_rows)(D, x, y, z, sign);
+  NAME(medium_rows)(D, x, y, z, sign);
+  NAME(short_rows)(D, D->slot_pair13, D->num_pair13, 1, id + D->row_pair13, id + D->row_pair13 + D->num_pair13, x, y, z, sign);
+  NAME(short_rows)(D, D->slot_four, D->num_four, 4, id + D->row_four, NULL, x, y, z, sign);
+  NAME(short_rows)(D, D->slot_pair22, D->num_pair22, 2, id + D->row_pair22, id + D->row_pair22 + D->num_pair22, x, y, z, sign);
+  for (int32_t i = 0; i < D->num_one; ++i) NAME(finish)(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z, sign);
   if (y != z) {
     for (int32_t i = 0; i < D->num_empty; ++i) z[id[D->row_empty + i]] = y ? y[id[D->row_empty + i]] : 0.0;
   }

@@ -1,6 +1,6 @@
 /*
   tc_format - one packed storage scheme: how to build it on the host from a CSR pattern, which arrays it consists of, and how the host multiplies with it.
-  The packed values are never built: they are gathered through the map, on whichever side they are needed (tc_backend.refill).
+  The packed values are never built: they are gathered when they are needed, on whichever side (tc_converter.refill).
   A new format is one .c file, its view in kernels/, and one row in format.c.
 */
 #pragma once
@@ -20,6 +20,7 @@ typedef struct {
   const char *name;
   tc_role     role;
   size_t      offset, count, item_size;
+  int         in_detail; // read by the format's detail()
 } tc_array;
 
 /* What a packed matrix looks like, for views and cost models */
@@ -28,10 +29,16 @@ typedef struct {
   int64_t num_nonempty_rows;
   int64_t num_tile_rows; // rows of tiles, the work of scalar lanes
   int32_t longest_tile_row;
-  double  mean_tile_row, scattered; // entries; share of entries whose x is far from that of the row above
+  double  mean_tile_row, scattered; // dasp: entries; share of entries whose x is far from that of the row above
   int64_t index_bytes, map_bytes, value_bytes, scratch_bytes; // of the packed arrays; a product reads index and value bytes; set by tc_format_stats()
   char    classes[128];                                        // the row classes in words, e.g. "long 2, medium 960, short 38, empty 0"
 } tc_stats;
+
+/* What only the arrays can tell, the values included */
+typedef struct {
+  int64_t value_bytes; // that a product reads
+  char    kinds[128];  // e.g. "columns shift 90%, u8 10%, u16 0%, i32 0%; values d8 0%, f32 100%, f64 0%"
+} tc_detail;
 
 typedef struct tc_format {
   const char *name;
@@ -40,12 +47,14 @@ typedef struct tc_format {
   tc_status (*build)(const tc_csr *A, void *view);
   /* Describes the arrays; returns how many */
   int (*arrays)(const void *view, tc_array arrays[TC_MAX_ARRAYS]);
-  void (*stats)(const void *view, tc_stats *stats); // all but the byte counts
-  /* z = A x or z = y + A x over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels */
-  tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z);
+  void (*stats)(const void *view, tc_stats *stats); // all but the byte counts; reads the struct, no arrays
+  /* Reads the arrays marked in_detail, in host memory. NULL: stats() says it all */
+  void (*detail)(const void *view, tc_detail *detail);
+  /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels */
+  tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z, int sign);
 } tc_format;
 
-extern const tc_format tc_format_dasp;
+extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf;
 
 /* The table of formats, and a look-up by name (NULL: no such format) */
 const tc_format *const *tc_formats(int *num);

@@ -4,13 +4,13 @@
 #include "aijtccusparseimpl.h"
 
 /*MC
-   MATAIJTCCUSPARSE - "aijtccusparse" - Sparse matrices in compressed row storage whose products with vectors use the packed DASP format, on NVIDIA GPUs with
-   FP64 tensor cores or, with the same results bit for bit, on the host
+   MATAIJTCCUSPARSE - "aijtccusparse" - Sparse matrices in compressed row storage whose products with vectors use packed formats, on NVIDIA GPUs or, with the same
+   results bit for bit, on the host
 
    Options Database Keys:
 +  -mat_type aijtccusparse                             - sets the type in `MatSetFromOptions()`
 .  -mat_aijtccusparse_backend (auto|cuda|host)         - where products run; read when the type is set
-.  -mat_aijtccusparse_spmv (auto|dasp|parent)          - what multiplies, see `MatAIJTCCUSPARSESetSpMV()`
+.  -mat_aijtccusparse_spmv (auto|dasp|hybrid|cusparse) - what multiplies, see `MatAIJTCCUSPARSESetSpMV()`
 .  -mat_aijtccusparse_arithmetic (auto|mma|fma)        - units of the GPU, see `MatAIJTCCUSPARSESetArithmetic()`
 .  -mat_aijtccusparse_eager (true|false)               - pack the pattern at assembly, see `MatAIJTCCUSPARSESetEager()`
 -  -mat_aijtccusparse_propagate (true|false)           - derived matrices get the type too, see `MatAIJTCCUSPARSESetPropagate()`
@@ -110,6 +110,33 @@ PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat A, MatAIJTCCUSPARSEBackend *backen
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The sums over the local blocks that are ours */
+static PetscErrorCode MatTCSumCounters(Mat A, MatTCSideId side, PetscInt64 *hits, PetscInt64 *refills, PetscInt64 *rebuilds)
+{
+  Mat         blocks[2];
+  PetscInt    num;
+  tc_counters sum = {0, 0, 0};
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    Mat_AIJTCCUSPARSE *tc;
+    tc_counters        counters;
+
+    PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
+    if (!tc) continue;
+    MatTCGetCounters(&tc->side[side], &counters);
+    sum.hits += counters.hits;
+    sum.refills += counters.refills;
+    sum.rebuilds += counters.rebuilds;
+  }
+  if (hits) *hits = sum.hits;
+  if (refills) *refills = sum.refills;
+  if (rebuilds) *rebuilds = sum.rebuilds;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*@
   MatAIJTCCUSPARSEGetCounters - How often was the packed storage used as it was, refilled with new values, and built anew?
 
@@ -130,31 +157,41 @@ PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat A, MatAIJTCCUSPARSEBackend *backen
 
   All counts are zero for a matrix that is not of type `MATAIJTCCUSPARSE`.
 
+  Products with the transpose have counts of their own, see `MatAIJTCCUSPARSEGetTransposeCounters()`.
+
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEInvalidate()`, `MatAIJTCCUSPARSESetEager()`
 @*/
 PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat A, PetscInt64 *hits, PetscInt64 *refills, PetscInt64 *rebuilds)
 {
-  Mat         blocks[2];
-  PetscInt    num;
-  tc_counters sum = {0, 0, 0};
-
   PetscFunctionBegin;
-  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
-  PetscCall(MatTCGetBlocks(A, &num, blocks));
-  for (PetscInt i = 0; i < num; i++) {
-    Mat_AIJTCCUSPARSE *tc;
-    tc_counters        counters;
+  PetscCall(MatTCSumCounters(A, MATTC_FORWARD, hits, refills, rebuilds));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-    PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
-    if (!tc) continue;
-    MatTCGetCounters(tc, &counters);
-    sum.hits += counters.hits;
-    sum.refills += counters.refills;
-    sum.rebuilds += counters.rebuilds;
-  }
-  if (hits) *hits = sum.hits;
-  if (refills) *refills = sum.refills;
-  if (rebuilds) *rebuilds = sum.rebuilds;
+/*@
+  MatAIJTCCUSPARSEGetTransposeCounters - How often was the packed transpose used as it was, refilled with new values, and built anew?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameters:
++ hits     - transposed products that found the storage current, pass `NULL` if not needed
+. refills  - gatherings of new values into the old pattern, pass `NULL` if not needed
+- rebuilds - packings of a new pattern with its values, pass `NULL` if not needed
+
+  Level: intermediate
+
+  Note:
+  The transpose is packed at the first `MatMultTranspose()` or `MatMultTransposeAdd()`. Otherwise as `MatAIJTCCUSPARSEGetCounters()`.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetCounters()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, PetscInt64 *refills, PetscInt64 *rebuilds)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCSumCounters(A, MATTC_TRANSPOSE, hits, refills, rebuilds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -165,10 +202,10 @@ PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat A, PetscInt64 *hits, PetscInt64 *
 
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- spmv - `MAT_AIJTCCUSPARSE_SPMV_AUTO`, `MAT_AIJTCCUSPARSE_SPMV_DASP`, or `MAT_AIJTCCUSPARSE_SPMV_PARENT`
+- spmv - `MAT_AIJTCCUSPARSE_SPMV_AUTO`, `MAT_AIJTCCUSPARSE_SPMV_DASP`, `MAT_AIJTCCUSPARSE_SPMV_HYBRID`, or `MAT_AIJTCCUSPARSE_SPMV_CUSPARSE`
 
   Options Database Key:
-. -mat_aijtccusparse_spmv (auto|dasp|parent) - what multiplies, default `auto`
+. -mat_aijtccusparse_spmv (auto|dasp|hybrid|cusparse) - what multiplies, default `auto`; `parent` is another name of `cusparse`
 
   Level: intermediate
 
@@ -321,7 +358,7 @@ PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat A)
     PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
     if (!tc) continue;
     tc->generation++;
-    tc->declined = PETSC_FALSE;
+    for (int s = 0; s < MATTC_NUM_SIDES; s++) tc->side[s].declined = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -359,7 +396,7 @@ PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n)
+PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n, int *left)
 {
   Mat_AIJTCCUSPARSE *tc;
   const tc_backend  *backend;
@@ -368,6 +405,6 @@ PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n)
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
-  backend->fault_arm(point, n);
+  *left = backend->fault_arm(point, n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

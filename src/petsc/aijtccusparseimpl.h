@@ -6,14 +6,19 @@
 
 #include "../../include/petscmataijtccusparse.h"
 #include "compat.h"
-#include "../plan/plan.h"
+#include "../plan/choose.h"
+#include "../plan/spmm.h"
+#include "../plan/transpose.h"
 
 /* On an assembled matrix MatSetType() converts only if the new name begins with the present one, else it starts anew: these begin with the names of all parents */
 #define MATSEQAIJCUSPARSETC "seqaijcusparsetc"
 #define MATMPIAIJCUSPARSETC "mpiaijcusparsetc"
 
-/* All operations we replace have numbers below this; those are the same in all releases */
-enum { MATTC_NUM_OPS = 104 };
+/* We replace operations with numbers below this; that of MatResidual() differs by release */
+enum { MATTC_NUM_OPS = MATOP_RESIDUAL + 1 };
+
+/* Types of dense matrices that MatProduct tells apart: on the host, on the GPU */
+enum { MATTC_NUM_DENSE = 2 };
 
 /* A parent type: its constructor, and its operations captured from a fresh object */
 typedef struct {
@@ -26,12 +31,15 @@ typedef struct {
   PetscErrorCodeFn *hermitian_transpose_add[2];
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
+  PetscErrorCode (*product[2][MATTC_NUM_DENSE])(Mat); /* [bound to the CPU][dense type], what MatProduct finds; NULL: with the dense matrix, or nowhere */
 } MatTCParent;
 
 typedef struct {
   MatAIJTCCUSPARSESpMV       spmv;
   MatAIJTCCUSPARSEArithmetic arithmetic;
   PetscBool                  eager;
+  MatAIJTCCUSPARSESpMM       spmm;
+  PetscBool                  exact_nonfinite; /* in products with dense blocks */
 } MatTCSettings;
 
 /* Memory of the backend through which a vector of the other side passes */
@@ -47,25 +55,65 @@ typedef enum {
   MATTC_NUM_STAGES
 } MatTCStageId;
 
+/* MatMult() against the parent's: timed once, when a pattern has been used enough to pay for it */
+typedef struct {
+  int64_t   pattern;  /* counted as rebuilds */
+  PetscInt  products; /* with it so far */
+  PetscBool timed;
+  tc_trial  result;
+  tc_key    key; /* of the pattern that is left to the parent */
+} MatTCTrial;
+
+/* What is packed for products with the matrix, or with its transpose, and what became of it */
+typedef struct {
+  const char   *format;    /* NULL: what the settings say */
+  tc_plan      *plan;      /* NULL before the first product, and while declined */
+  tc_transpose *transpose; /* that owns the plan; NULL for the matrix itself */
+  tc_counters   retired;   /* counts of the plans that are gone */
+  int64_t       nonempty_rows;
+  PetscBool     prepared, declined; /* pattern built but values never gathered; parent's operations in use */
+  tc_key        prepared_for, declined_for;
+  char          reason[256]; /* why declined */
+  tc_stream     stream;      /* of the last product */
+  double        conversion_ms; /* of the last rebuild */
+  MatTCTrial    trial;         /* of the matrix itself, not of its transpose */
+} MatTCSide;
+
+typedef enum {
+  MATTC_FORWARD,
+  MATTC_TRANSPOSE,
+  MATTC_NUM_SIDES
+} MatTCSideId;
+
+/* Products with dense blocks */
+typedef struct {
+  tc_spmm  *spmm;    /* NULL before the first */
+  int64_t   retired; /* count of those of earlier objects */
+  MatTCSide side;    /* nothing is packed here: are the products left to the parent, and why? */
+  MatTCSide packed;  /* in a format that products with vectors do not use */
+} MatTCDense;
+
 /* The context. A parallel matrix uses the first three members, the rest belongs to sequential matrices and blocks. */
 typedef struct {
   const MatTCParent *parent;
   MatTCSettings      settings;
   PetscErrorCodeFn  *view; /* a MatView() that others, DMDA for one, have put over the parent's; NULL if there is none */
-  tc_plan           *plan; /* NULL before the first product, and while declined */
-  tc_counters        retired; /* counts of the plans that are gone */
+  MatTCSide          side[MATTC_NUM_SIDES];
+  MatTCDense         dense;
   int64_t            generation;
-  int64_t            nonempty_rows;
-  PetscBool          prepared, declined; /* pattern built but values never gathered; parent's operations in use */
-  tc_key             prepared_for, declined_for;
-  char               reason[256]; /* why declined */
+  PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
+  PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   MatTCStage         stage[MATTC_NUM_STAGES];
   const tc_backend  *stage_backend;
-  tc_stream          stream; /* of the last product */
-  PetscBool          told_transpose;
 } Mat_AIJTCCUSPARSE;
 
-extern PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload;
+/* Nothing is ever packed for such a matrix */
+static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
+{
+  return (PetscBool)(PetscDefined(USE_COMPLEX) || !PetscDefined(USE_REAL_DOUBLE) || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
+}
+
+extern PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
@@ -84,7 +132,8 @@ PETSC_INTERN void           MatTCParentReset(void);
 PETSC_INTERN PetscErrorCode MatTCContextGet(Mat, Mat_AIJTCCUSPARSE **);
 PETSC_INTERN PetscErrorCode MatTCContextCreate(Mat, Mat_AIJTCCUSPARSE **);
 PETSC_INTERN PetscErrorCode MatTCContextRemove(Mat);
-PETSC_INTERN void           MatTCGetCounters(const Mat_AIJTCCUSPARSE *, tc_counters *);
+PETSC_INTERN void           MatTCGetCounters(const MatTCSide *, tc_counters *);
+PETSC_INTERN PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *, MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCSettingsFromDatabase(Mat, MatTCSettings *);
@@ -104,12 +153,41 @@ PETSC_INTERN PetscErrorCode MatMult_AIJTCCUSPARSE(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTranspose_AIJTCCUSPARSE(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
+
+PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+
+/* trial.c */
+PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, tc_stream, PetscBool *);
 
 /* ensure.c */
+PETSC_INTERN PetscErrorCode MatTCGetKey(Mat, const Mat_AIJTCCUSPARSE *, tc_key *);
+PETSC_INTERN PetscBool      MatTCSamePattern(const tc_key *, const tc_key *);
 PETSC_INTERN PetscErrorCode MatTCCurrentBackend(Mat, const MatTCParent *, const tc_backend **);
+PETSC_INTERN PetscErrorCode MatTCBegin(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend **, tc_key *, tc_stream *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPrepare(Mat, Mat_AIJTCCUSPARSE *);
-PETSC_INTERN PetscErrorCode MatTCEnsure(Mat, Mat_AIJTCCUSPARSE *, tc_stream *, PetscBool *);
-PETSC_INTERN PetscErrorCode MatTCFail(Mat, Mat_AIJTCCUSPARSE *, const char[], const char[]);
+PETSC_INTERN PetscErrorCode MatTCEnsure(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, tc_stream *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCFail(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const char[], const char[]);
+
+/* build.c */
+PETSC_INTERN PetscErrorCode MatTCBuild(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, tc_stream, tc_status *);
+
+/* pattern.c */
+typedef struct {
+  tc_csr          host;
+  tc_csr_local    local;
+  const PetscInt *ia, *ja; /* what the matrix gave, on the host or on the device; else NULL */
+  const int32_t  *device_row_ptr, *device_col;
+  int32_t        *narrow; /* copies, for the ids of the core and on the device; else NULL */
+  int64_t        *wide;
+  void           *uploaded;
+} MatTCPattern;
+
+PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
+PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
+PETSC_INTERN PetscErrorCode MatTCPatternGetLocal(Mat, const tc_backend *, tc_stream, MatTCPattern *, tc_status *);
+PETSC_INTERN PetscErrorCode MatTCPatternRestore(Mat, const tc_backend *, MatTCPattern *);
 
 /* vecstage.c */
 typedef enum {
@@ -128,17 +206,46 @@ typedef struct {
   PetscBool    plain, staged;
 } MatTCArray;
 
-PETSC_INTERN PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *, MatTCStageId, Vec, MatTCAccess, tc_stream, MatTCArray *, tc_status *);
-PETSC_INTERN PetscErrorCode MatTCArrayRestore(Mat_AIJTCCUSPARSE *, tc_stream, MatTCArray *, tc_status *);
+PETSC_INTERN PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *, const tc_backend *, MatTCStageId, Vec, MatTCAccess, tc_stream, MatTCArray *, tc_status *);
+PETSC_INTERN PetscErrorCode MatTCArrayRestore(const tc_backend *, tc_stream, MatTCArray *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCParentMult(Mat, const MatTCParent *, MatOperation, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, Vec, Vec);
 
 /* mpiaijtccusparse.c */
 PETSC_INTERN PetscErrorCode MatTCGetBlocks(Mat, PetscInt *, Mat[2]);
 PETSC_INTERN PetscErrorCode MatTCEnsureBlocks(Mat, const Mat_AIJTCCUSPARSE *);
 
+/* product.c */
+static inline MatType MatTCDenseType(const MatTCParent *parent, int dense)
+{
+  return dense ? parent->mpi ? MATMPIDENSECUDA : MATSEQDENSECUDA : parent->mpi ? MATMPIDENSE : MATSEQDENSE;
+}
+
+typedef enum {
+  MATTC_COMPOSE_NOTHING,
+  MATTC_COMPOSE_OURS,
+  MATTC_COMPOSE_PARENT
+} MatTCCompose;
+
+PETSC_INTERN PetscErrorCode MatTCProductKey(const MatTCParent *, int, char[], size_t);
+PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTCCompose);
+PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
+PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
+
+/* product_local.c */
+PETSC_INTERN PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *);
+PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, MatProductType, Mat, Mat, int32_t, int32_t, int32_t, PetscBool *);
+
+/* product_mpi.c */
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat, const Mat_AIJTCCUSPARSE *, MatProductType, Mat);
+
+/* product_view.c */
+PETSC_INTERN PetscErrorCode MatTCViewProducts(Mat, PetscViewer);
+
 /* view.c */
 PETSC_INTERN PetscErrorCode MatView_AIJTCCUSPARSE(Mat, PetscViewer);
 
-/* Lets tests make an allocation, an upload or a launch of the matrix's backend fail: the n-th next pass of the point fails once, n = 0 disarms */
-PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int);
+/* Lets tests make an allocation, an upload or a launch of the matrix's backend fail: the n-th next pass of the point fails once, n = 0 disarms; see tc_fault_arm() */
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);

@@ -43,6 +43,38 @@ static inline PetscErrorCodeFn **MatTCHermitianTransposeAddSlot(Mat A)
   return (PetscErrorCodeFn **)(void *)&A->ops->multhermitiantransposeadd;
 }
 
+/* What destroys the data of a product gets the data, later the address of the pointer to them */
+#if PETSC_VERSION_LT(3, 25, 0)
+typedef void *MatTCProductData;
+  #define MatTCProductDataOf(data) (data)
+#else
+typedef PetscCtxRt MatTCProductData;
+  #define MatTCProductDataOf(data) (*(void **)(data))
+#endif
+
+/*
+  Before 3.26 products of aijcusparse with dense blocks take the short row offsets of a matrix with six empty rows in ten for full ones, and are wrong or fail. Is the
+  matrix, on the GPU, one of those?
+*/
+static inline PetscErrorCode MatTCParentProductIsWrong(Mat A, PetscBool *wrong)
+{
+  PetscFunctionBegin;
+  *wrong = PETSC_FALSE;
+#if PETSC_VERSION_LT(3, 26, 0)
+  const PetscInt *ia, *ja;
+  PetscInt        m, empty = 0;
+  PetscBool       done;
+
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  for (PetscInt i = 0; i < m; i++) empty += ia[i] == ia[i + 1];
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  *wrong = (PetscBool)(empty >= 0.6 * m);
+#else
+  (void)A;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The stream of PETSc's current device context; NULL, the legacy default stream, if that context is not CUDA's */
 static inline PetscErrorCode MatTCGetCurrentStream(void **stream)
 {
@@ -70,6 +102,17 @@ static inline void *MatTCGetParentStream(void)
   return NULL;
 #endif
 }
+
+/* The device pattern of a parent on the GPU, all row offsets; getting brings it up to date. 3.26 keeps it in PetscInt, the releases before in int. */
+#if PetscDefined(HAVE_CUDA) && (PETSC_VERSION_LT(3, 26, 0) || !PetscDefined(USE_64BIT_INDICES))
+  #define MATTC_DEVICE_PATTERN                       1
+  #define MatTCGetDevicePattern(A, row_ptr, col)     MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, row_ptr, col)
+  #define MatTCRestoreDevicePattern(A, row_ptr, col) MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, row_ptr, col)
+#else
+  #define MATTC_DEVICE_PATTERN                       0
+  #define MatTCGetDevicePattern(A, row_ptr, col)     PETSC_ERR_PLIB
+  #define MatTCRestoreDevicePattern(A, row_ptr, col) PETSC_ERR_PLIB
+#endif
 
 /* The device values of a parent on the GPU; getting brings them up to date */
 #if PetscDefined(HAVE_CUDA)

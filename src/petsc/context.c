@@ -6,29 +6,43 @@
 static const char context_name[] = "MatAIJTCCUSPARSE_context";
 
 const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatAIJTCCUSPARSEBackend", "MAT_AIJTCCUSPARSE_BACKEND_", NULL};
-const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
+const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "hybrid", "cusparse", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
+const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "csr", "slice", "cusparse", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
 
 /* The counts of the present plan and of those before it */
-void MatTCGetCounters(const Mat_AIJTCCUSPARSE *tc, tc_counters *counters)
+void MatTCGetCounters(const MatTCSide *side, tc_counters *counters)
 {
   tc_counters now = {0, 0, 0};
 
-  if (tc->plan) tc_plan_counters(tc->plan, &now);
-  counters->hits     = tc->retired.hits + now.hits;
-  counters->refills  = tc->retired.refills + now.refills;
-  counters->rebuilds = tc->retired.rebuilds + now.rebuilds;
+  if (side->plan) tc_plan_counters(side->plan, &now);
+  counters->hits     = side->retired.hits + now.hits;
+  counters->refills  = side->retired.refills + now.refills;
+  counters->rebuilds = side->retired.rebuilds + now.rebuilds;
+}
+
+/* Forgets what was built for one side; keeps the counts */
+PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *tc, MatTCSide *side)
+{
+  PetscFunctionBegin;
+  MatTCGetCounters(side, &side->retired);
+  if (side->transpose) {
+    tc_transpose_destroy(&side->transpose);
+    side->plan = NULL;
+  } else tc_plan_destroy(&side->plan);
+  side->prepared = PETSC_FALSE;
+  side->declined = PETSC_FALSE;
+  PetscCall(PetscMemzero(&side->trial, sizeof(side->trial)));
+  PetscCall(MatTCStageRelease(tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Forgets everything that was built; keeps the counts and the settings */
 PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *tc)
 {
   PetscFunctionBegin;
-  MatTCGetCounters(tc, &tc->retired);
-  tc_plan_destroy(&tc->plan);
-  tc->prepared = PETSC_FALSE;
-  tc->declined = PETSC_FALSE;
-  PetscCall(MatTCStageRelease(tc));
+  for (int i = 0; i < MATTC_NUM_SIDES; i++) PetscCall(MatTCSideReset(tc, &tc->side[i]));
+  PetscCall(MatTCDenseReset(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -70,6 +84,7 @@ PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *sett
 {
   PetscFunctionBegin;
   if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic) PetscCall(MatTCContextReset(tc));
+  if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite) PetscCall(MatTCDenseReset(tc));
   tc->settings = *settings;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -87,6 +102,8 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmv", MatAIJTCCUSPARSESpMVs, (PetscEnum *)&settings->spmv, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_arithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum *)&settings->arithmetic, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -116,6 +133,8 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmv", "What multiplies with a vector", "MatAIJTCCUSPARSESetSpMV", MatAIJTCCUSPARSESpMVs, (PetscEnum)settings.spmv, (PetscEnum *)&settings.spmv, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
   PetscOptionsHeadEnd();
   if (set) PetscCall(MatTCSetPropagation(propagate));

@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload;
+PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
 
 static PetscBool initialized = PETSC_FALSE;
 
@@ -70,6 +70,8 @@ PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void)
   PetscCall(PetscLogEventRegister("MatTCBuild", MAT_CLASSID, &MATTC_Build));
   PetscCall(PetscLogEventRegister("MatTCRefill", MAT_CLASSID, &MATTC_Refill));
   PetscCall(PetscLogEventRegister("MatTCUpload", MAT_CLASSID, &MATTC_Upload));
+  PetscCall(PetscLogEventRegister("MatTCTrial", MAT_CLASSID, &MATTC_Trial));
+  PetscCall(PetscLogEventRegister("MatTCDense", MAT_CLASSID, &MATTC_Dense));
   PetscCall(PetscRegisterFinalize(MatAIJTCCUSPARSEFinalizePackage));
   initialized = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

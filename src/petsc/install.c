@@ -148,7 +148,7 @@ static PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
 }
 
 /*
-  What we replace. Where the parent has no such operation neither have we, except for the conversion into our type. CREATE_SUBMATRICES stays the parent's on
+  What we replace. Where the parent has no such operation neither have we, but for residuals, options and the conversion into our type. CREATE_SUBMATRICES stays the parent's on
   parallel matrices: its results belong together and have their own way to be destroyed.
 */
 static const struct {
@@ -160,6 +160,7 @@ static const struct {
   {MATOP_MULT_ADD,           (PetscErrorCodeFn *)MatMultAdd_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
   {MATOP_MULT_TRANSPOSE,     (PetscErrorCodeFn *)MatMultTranspose_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
   {MATOP_MULT_TRANSPOSE_ADD, (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_RESIDUAL,           (PetscErrorCodeFn *)MatResidual_AIJTCCUSPARSE,          PETSC_TRUE,  PETSC_TRUE },
   {MATOP_ASSEMBLY_END,       (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CREATE_SUBMATRICES, (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE, PETSC_FALSE, PETSC_FALSE},
@@ -209,6 +210,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", MatRetrieveValues_AIJTCCUSPARSE));
+  PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_OURS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -236,6 +238,7 @@ PetscErrorCode MatTCUninstall(Mat A)
   PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));
+  PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_PARENT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -246,6 +249,7 @@ PetscErrorCode MatTCDestroy(Mat A, const MatTCParent *parent)
   PetscCall(MatTCContextRemove(A));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", NULL));
+  PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_NOTHING));
   PetscCall((*(PetscErrorCode (*)(Mat))parent->ops[0][MATOP_DESTROY])(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

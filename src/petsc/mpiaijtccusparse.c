@@ -21,14 +21,15 @@ PetscErrorCode MatTCGetBlocks(Mat A, PetscInt *num, Mat blocks[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Makes the blocks of a parallel matrix ours, with its settings */
+/* Makes the blocks of a parallel matrix ours, with its settings; they may not know its block size */
 PetscErrorCode MatTCEnsureBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc)
 {
   Mat      blocks[2];
-  PetscInt num;
+  PetscInt num, rows, cols;
 
   PetscFunctionBegin;
   PetscCall(MatTCGetBlocks(A, &num, blocks));
+  PetscCall(MatGetBlockSizes(A, &rows, &cols));
   for (PetscInt i = 0; i < num; i++) {
     Mat_AIJTCCUSPARSE *block;
     PetscBool          ours;
@@ -37,7 +38,13 @@ PetscErrorCode MatTCEnsureBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc)
     if (ours) {
       PetscCall(MatTCContextGet(blocks[i], &block));
       PetscCall(MatTCSetSettings(block, &tc->settings));
-    } else PetscCall(MatTCInstall(blocks[i], &tc->settings));
+    } else {
+      PetscCall(MatTCInstall(blocks[i], &tc->settings));
+      PetscCall(MatTCContextGet(blocks[i], &block));
+    }
+    if (!block) continue;
+    block->block_size[MATTC_FORWARD]   = rows;
+    block->block_size[MATTC_TRANSPOSE] = cols;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

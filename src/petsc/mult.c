@@ -1,50 +1,66 @@
 /*
-  Products with vectors. All four operations serve sequential and parallel matrices: a parallel one makes sure that its blocks are ours and calls its parent, which
-  multiplies with them; a sequential one keeps its packed matrix current and multiplies with that, or calls its parent.
+  Products with vectors. All operations serve sequential and parallel matrices: a parallel one makes sure that its blocks are ours and calls its parent, which
+  multiplies with them; a sequential one keeps what it has packed current and multiplies with that, or calls its parent.
 */
 #include "aijtccusparseimpl.h"
 
-/* z = A x (y == NULL) or z = y + A x with the packed matrix, which is current. `done` is false when that failed; z is then to be computed by the parent. */
-static PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+/* z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current. `done` is false when that failed: z is to be computed anew. */
+PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
-  const PetscBool host     = (PetscBool)(tc_plan_backend(tc->plan) == tc_backend_host());
-  const PetscBool in_place = (PetscBool)(y == z);
-  const char     *text     = NULL;
-  MatTCArray      ax, ay, az;
-  MatInfo         info;
-  tc_status       status = TC_OK;
+  const tc_backend *backend  = tc_plan_backend(side->plan);
+  const PetscBool   host     = (PetscBool)(backend == tc_backend_host());
+  const PetscBool   in_place = (PetscBool)(y == z);
+  MatTCArray        ax, ay, az;
+  MatInfo           info;
+  tc_status         status = TC_OK;
 
   PetscFunctionBegin;
-  PetscCall(MatTCArrayGet(tc, MATTC_STAGE_X, x, MATTC_READ, stream, &ax, &status));
-  if (y && !in_place) PetscCall(MatTCArrayGet(tc, MATTC_STAGE_Y, y, MATTC_READ, stream, &ay, &status));
-  PetscCall(MatTCArrayGet(tc, MATTC_STAGE_Z, z, in_place ? MATTC_READ_WRITE : MATTC_WRITE, stream, &az, &status));
+  PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_X, x, MATTC_READ, stream, &ax, &status));
+  if (y && !in_place) PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Y, y, MATTC_READ, stream, &ay, &status));
+  PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, z, in_place ? MATTC_READ_WRITE : MATTC_WRITE, stream, &az, &status));
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
-    status = tc_plan_spmv(tc->plan, ax.local, !y ? NULL : in_place ? az.local : ay.local, az.local, stream);
+    status = tc_plan_spmv(side->plan, ax.local, !y ? NULL : in_place ? az.local : ay.local, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
-    if (status != TC_OK) text = tc_last_error();
   }
-  PetscCall(MatTCArrayRestore(tc, stream, &ax, &status));
-  if (y && !in_place) PetscCall(MatTCArrayRestore(tc, stream, &ay, &status));
-  PetscCall(MatTCArrayRestore(tc, stream, &az, &status));
+  PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));
+  if (y && !in_place) PetscCall(MatTCArrayRestore(backend, stream, &ay, &status));
+  PetscCall(MatTCArrayRestore(backend, stream, &az, &status));
   *done = (PetscBool)(status == TC_OK);
   if (*done) {
     PetscLogDouble flops;
 
     PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-    flops = 2.0 * info.nz_used - (y ? 0.0 : (PetscLogDouble)tc->nonempty_rows);
+    flops = 2.0 * info.nz_used - (y ? 0.0 : (PetscLogDouble)side->nonempty_rows);
     PetscCall(host ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
-  } else PetscCall(MatTCFail(A, tc, "a product", text ? text : tc_plan_backend(tc->plan)->last_error()));
+  } else PetscCall(MatTCFail(A, tc, side, "a product", tc_last_error()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same with a sequential matrix, which need not be current; MatMult() may be the parent's by choice */
+static PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
+{
+  const PetscBool chosen = (PetscBool)(id == MATTC_FORWARD && !y);
+  MatTCSide      *side   = &tc->side[id];
+  PetscBool       lost   = PETSC_FALSE;
+  tc_stream       stream;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  if (chosen) PetscCall(MatTCTrialLost(A, tc, &lost));
+  if (lost) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCEnsure(A, tc, side, &stream, done));
+  if (*done) PetscCall(MatTCApply(A, tc, side, sign, x, y, z, stream, done));
+  if (*done && chosen) PetscCall(MatTCTrialCount(A, tc, x, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTCMult(Mat A, MatOperation op, Vec x, Vec y, Vec z)
 {
-  const PetscBool    transpose = (PetscBool)(op == MATOP_MULT_TRANSPOSE || op == MATOP_MULT_TRANSPOSE_ADD);
+  const MatTCSideId  side = op == MATOP_MULT_TRANSPOSE || op == MATOP_MULT_TRANSPOSE_ADD ? MATTC_TRANSPOSE : MATTC_FORWARD;
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
   PetscBool          done = PETSC_FALSE;
-  tc_stream          stream;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
@@ -54,14 +70,9 @@ static PetscErrorCode MatTCMult(Mat A, MatOperation op, Vec x, Vec y, Vec z)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc));
-  else if (!transpose) {
-    PetscCall(MatTCEnsure(A, tc, &stream, &done));
-    if (done) PetscCall(MatTCApply(A, tc, x, y, z, stream, &done));
-  } else if (!tc->told_transpose) {
-    tc->told_transpose = PETSC_TRUE;
-    PetscCall(PetscInfo(A, "aijtccusparse leaves transposed products to the parent type\n"));
-  }
-  if (!done) PetscCall(MatTCParentMult(A, tc->parent, op, x, y, z));
+  else PetscCall(MatTCTry(A, tc, side, tc->subtract ? -1 : 1, x, y, z, &done));
+  if (!done && tc->subtract) PetscCall(MatTCParentSubtract(A, tc->parent, x, y, z));
+  else if (!done) PetscCall(MatTCParentMult(A, tc->parent, op, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -90,5 +101,54 @@ PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat A, Vec x, Vec y, Vec z)
 {
   PetscFunctionBegin;
   PetscCall(MatTCMult(A, MATOP_MULT_TRANSPOSE_ADD, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  r = b - A x of a parallel matrix is its parent's MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
+  place. `done` is false if a block is not ours.
+*/
+static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
+{
+  Mat                blocks[2];
+  Mat_AIJTCCUSPARSE *of_block[2];
+  PetscInt           num;
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCEnsureBlocks(A, tc));
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    PetscCall(MatTCContextGet(blocks[i], &of_block[i]));
+    if (!of_block[i]) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_TRUE;
+  ierr = MatTCParentMult(A, tc->parent, MATOP_MULT_ADD, x, b, r);
+  for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_FALSE;
+  PetscCall(ierr);
+  *done = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* r = b - A x in one pass; r may be b */
+PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat A, Vec b, Vec x, Vec r)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  Vec                right = b;
+  PetscBool          done  = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCheck(x != r, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_IDN, "x and r must be different vectors");
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc && tc->parent->mpi && !MatTCLeftToParent(tc)) PetscCall(MatTCResidualOfBlocks(A, tc, b, x, r, &done));
+  else if (tc && !tc->parent->mpi) PetscCall(MatTCTry(A, tc, MATTC_FORWARD, -1, x, b, r, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (r == b) {
+    PetscCall(VecDuplicate(b, &right));
+    PetscCall(VecCopy(b, right));
+  }
+  PetscCall(MatTCMult(A, MATOP_MULT, x, NULL, r));
+  PetscCall(VecAYPX(r, -1.0, right));
+  if (r == b) PetscCall(VecDestroy(&right));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -59,6 +59,12 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
     for (int op = 0; op < MATTC_NUM_OPS; op++) PetscCall(MatGetOperation(fresh, (MatOperation)op, &parent->ops[bound][op]));
     parent->hermitian_transpose_add[bound] = *MatTCHermitianTransposeAddSlot(fresh);
+    for (int dense = 0; dense < MATTC_NUM_DENSE; dense++) {
+      char name[128];
+
+      PetscCall(MatTCProductKey(parent, dense, name, sizeof(name)));
+      PetscCall(PetscObjectQueryFunction((PetscObject)fresh, name, &parent->product[bound][dense]));
+    }
   }
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));

@@ -46,13 +46,12 @@ static PetscErrorCode MatTCVecRestoreArray(Vec v, MatTCAccess access, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Gets the array of a vector on the side of the plan's backend. A failure to do so goes into `status`; the array has to be restored in any case. */
-PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, MatTCStageId id, Vec v, MatTCAccess access, tc_stream stream, MatTCArray *a, tc_status *status)
+/* Gets the array of a vector on the side of the backend. A failure to do so goes into `status`; the array has to be restored in any case. */
+PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, MatTCStageId id, Vec v, MatTCAccess access, tc_stream stream, MatTCArray *a, tc_status *status)
 {
-  const tc_backend *backend = tc_plan_backend(tc->plan);
-  MatTCStage       *stage   = &tc->stage[id];
-  PetscMemType      type;
-  PetscInt          n;
+  MatTCStage  *stage = &tc->stage[id];
+  PetscMemType type;
+  PetscInt     n;
 
   PetscFunctionBegin;
   a->vec    = v;
@@ -65,11 +64,11 @@ PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, MatTCStageId id, Vec v, MatT
   PetscCall(VecGetLocalSize(v, &n));
   a->bytes          = (size_t)n * sizeof(PetscScalar);
   tc->stage_backend = backend;
-  if (*status == TC_OK) *status = MatTCStageReserve(backend, stage, a->bytes);
+  if (*status == TC_OK) *status = tc_from_backend(backend, MatTCStageReserve(backend, stage, a->bytes));
   if (*status == TC_OK && access != MATTC_WRITE && n > 0) {
     PetscCall(PetscLogEventBegin(MATTC_Upload, v, 0, 0, 0));
-    *status = backend->upload(stage->local, a->array, a->bytes, stream);
-    if (*status == TC_OK) *status = backend->synchronize(stream); /* the array may be pinned, and change as soon as the product returns */
+    *status = tc_from_backend(backend, backend->upload(stage->local, a->array, a->bytes, stream));
+    if (*status == TC_OK) *status = tc_from_backend(backend, backend->synchronize(stream)); /* the array may be pinned, and change as soon as the product returns */
     PetscCall(PetscLogEventEnd(MATTC_Upload, v, 0, 0, 0));
     PetscCall(PetscLogCpuToGpu((PetscLogDouble)a->bytes));
   }
@@ -78,11 +77,11 @@ PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, MatTCStageId id, Vec v, MatT
 }
 
 /* Gives the array back; what was written on the other side is fetched first, if all went well so far */
-PetscErrorCode MatTCArrayRestore(Mat_AIJTCCUSPARSE *tc, tc_stream stream, MatTCArray *a, tc_status *status)
+PetscErrorCode MatTCArrayRestore(const tc_backend *backend, tc_stream stream, MatTCArray *a, tc_status *status)
 {
   PetscFunctionBegin;
   if (a->staged && a->access != MATTC_READ && *status == TC_OK && a->bytes > 0) {
-    *status = tc_plan_backend(tc->plan)->download(a->array, a->local, a->bytes, stream);
+    *status = tc_from_backend(backend, backend->download(a->array, a->local, a->bytes, stream));
     PetscCall(PetscLogGpuToCpu((PetscLogDouble)a->bytes));
   }
   PetscCall(MatTCVecRestoreArray(a->vec, a->access, a->plain, &a->array));
@@ -158,5 +157,23 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
   PetscCall(MatTCWrapRestore(&wx));
   if (y != z) PetscCall(MatTCWrapRestore(&wy));
   PetscCall(MatTCWrapRestore(&wz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* z = y - A x by the parent's operations, y may be z; of a block, and without any call that its other processes would have to make, too */
+PetscErrorCode MatTCParentSubtract(Mat A, const MatTCParent *parent, Vec x, Vec y, Vec z)
+{
+  Vec local, negative;
+
+  PetscFunctionBegin;
+  PetscCall(VecCreateLocalVector(x, &local));
+  PetscCall(VecGetLocalVectorRead(x, local));
+  PetscCall(VecDuplicate(local, &negative));
+  PetscCall(VecCopy(local, negative));
+  PetscCall(VecRestoreLocalVectorRead(x, local));
+  PetscCall(VecScale(negative, -1.0));
+  PetscCall(MatTCParentMult(A, parent, MATOP_MULT_ADD, negative, y, z));
+  PetscCall(VecDestroy(&negative));
+  PetscCall(VecDestroy(&local));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

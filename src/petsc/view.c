@@ -2,6 +2,7 @@
   MatView(): the parent's text, then what we do with the matrix.
 */
 #include "aijtccusparseimpl.h"
+#include <math.h>
 
 /* What adds up over blocks and processes */
 typedef enum {
@@ -13,42 +14,93 @@ typedef enum {
   SUM_REBUILDS,
   SUM_PACKED,
   SUM_DECLINED,
+  SUM_LOST,
   NUM_SUMS
 } Sum;
 
-static PetscErrorCode MatTCAddUp(Mat A, PetscInt64 sum[NUM_SUMS])
+/* What the packed arrays say, once they are filled; their stream is ordered before the parent's. Nothing if they cannot be fetched. */
+static PetscErrorCode MatTCGetDetail(const MatTCSide *side, tc_detail *detail)
 {
-  Mat_AIJTCCUSPARSE *tc;
-  tc_counters        counters;
-  tc_stats           stats;
+  const tc_stream stream = tc_plan_backend(side->plan) == tc_backend_host() ? NULL : MatTCGetParentStream();
 
   PetscFunctionBegin;
-  PetscCall(MatTCContextGet(A, &tc));
-  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
-  if (tc->plan) {
-    tc_plan_stats(tc->plan, &stats);
+  if (tc_plan_detail(side->plan, detail, stream) != TC_OK) PetscCall(PetscInfo(NULL, "aijtccusparse: %s\n", tc_last_error()));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCAddUp(const MatTCSide *side, PetscInt64 sum[NUM_SUMS])
+{
+  tc_counters counters;
+  tc_stats    stats;
+  tc_detail   detail;
+
+  PetscFunctionBegin;
+  if (side->plan) {
+    tc_plan_stats(side->plan, &stats);
+    PetscCall(MatTCGetDetail(side, &detail));
     sum[SUM_NONZEROS] += stats.num_nonzeros;
     sum[SUM_SLOTS] += stats.num_slots;
-    sum[SUM_BYTES] += stats.index_bytes + stats.value_bytes;
-    if (tc_plan_kernel(tc->plan)) sum[SUM_PACKED]++;
+    sum[SUM_BYTES] += stats.index_bytes + detail.value_bytes;
+    if (tc_plan_kernel(side->plan)) sum[SUM_PACKED]++;
   }
-  if (tc->declined) sum[SUM_DECLINED]++;
-  MatTCGetCounters(tc, &counters);
+  if (side->declined) sum[SUM_DECLINED]++;
+  if (side->trial.result.theirs) sum[SUM_LOST]++;
+  MatTCGetCounters(side, &counters);
   sum[SUM_HITS] += counters.hits;
   sum[SUM_REFILLS] += counters.refills;
   sum[SUM_REBUILDS] += counters.rebuilds;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The lines of a matrix; in parallel the words are those of the first process, the numbers sums over all blocks of all processes */
+/* What MatMult() was measured to take */
+static PetscErrorCode MatTCViewTrial(const MatTCSide *side, PetscViewer viewer)
+{
+  const tc_trial *result    = &side->trial.result;
+  char            worth[64] = "is never paid off";
+
+  PetscFunctionBegin;
+  if (result->break_even > 0) PetscCall(PetscSNPrintf(worth, sizeof(worth), "is paid off after %.0f products", ceil(result->break_even)));
+  if (result->theirs_ms > 0) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  timed after %d products: %.4g ms, cuSPARSE %.4g ms; conversion, %.4g ms, %s\n", TC_TRIAL_PRODUCTS, result->ours_ms, result->theirs_ms, side->conversion_ms, worth));
+  } else PetscCall(PetscViewerASCIIPrintf(viewer, "  could not be timed after %d products\n", TC_TRIAL_PRODUCTS));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What was chosen for that side; the words are those of `words`, which may be NULL, the numbers sums over all blocks of all processes */
+static PetscErrorCode MatTCViewSide(const Mat_AIJTCCUSPARSE *tc, const char name[], const MatTCSide *words, const PetscInt64 total[NUM_SUMS], PetscViewer viewer)
+{
+  const PetscBool told = (PetscBool)(words && words->declined);
+  tc_stats        stats;
+  tc_detail       detail;
+
+  PetscFunctionBegin;
+  if (total[SUM_PACKED] && words && words->plan) {
+    tc_plan_stats(words->plan, &stats);
+    PetscCall(MatTCGetDetail(words, &detail));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %sformat %s, kernel %s (%s), rows%s: %s\n", name, tc_plan_kernel(words->plan)->format, tc_plan_kernel(words->plan)->name, tc_plan_why(words->plan), tc->parent->mpi ? " of the first diagonal block" : "", stats.classes));
+    if (detail.kinds[0]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%s\n", name, detail.kinds));
+  }
+  if (total[SUM_NONZEROS]) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%.3f slots and %.2f bytes per nonzero\n", name, (double)total[SUM_SLOTS] / (double)total[SUM_NONZEROS], (double)total[SUM_BYTES] / (double)total[SUM_NONZEROS]));
+  }
+  if (words && words->plan && words->trial.timed) PetscCall(MatTCViewTrial(words, viewer));
+  if (total[SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %sMatMult() of %" PetscInt64_FMT " local matrices left to cuSPARSE, which was more than 10%% faster: the bits are cuSPARSE's\n", name, total[SUM_LOST]));
+  if (total[SUM_DECLINED]) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%" PetscInt64_FMT " of the local matrices left to %s%s%s\n", name, total[SUM_DECLINED], tc->parent->type, told ? ": " : "", told ? words->reason : ""));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The lines of a matrix. Words are those of the first process. */
 static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
 {
-  Mat                blocks[2];
-  PetscInt           num;
-  PetscInt64         sum[NUM_SUMS] = {0}, total[NUM_SUMS];
-  Mat_AIJTCCUSPARSE *tc, *words = NULL;
-  tc_stats           stats;
-  const tc_backend  *backend;
+  static const char *const names[MATTC_NUM_SIDES] = {"", "transpose: "};
+  Mat                      blocks[2];
+  PetscInt                 num;
+  PetscInt64               sum[MATTC_NUM_SIDES][NUM_SUMS] = {{0}}, total[MATTC_NUM_SIDES][NUM_SUMS];
+  Mat_AIJTCCUSPARSE       *tc;
+  const MatTCSide         *words[MATTC_NUM_SIDES] = {NULL};
+  const tc_backend        *backend;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
@@ -56,23 +108,28 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
   for (PetscInt i = num - 1; i >= 0; i--) {
     Mat_AIJTCCUSPARSE *block;
 
-    PetscCall(MatTCAddUp(blocks[i], sum));
     PetscCall(MatTCContextGet(blocks[i], &block));
-    if (block && (block->declined || (block->plan && tc_plan_kernel(block->plan)))) words = block;
+    for (int s = 0; s < MATTC_NUM_SIDES && block; s++) {
+      const MatTCSide *side = &block->side[s];
+
+      PetscCall(MatTCAddUp(side, sum[s]));
+      if (side->declined || (side->plan && tc_plan_kernel(side->plan))) words[s] = side;
+    }
   }
-  PetscCallMPI(MPI_Allreduce(sum, total, NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
+  PetscCallMPI(MPI_Allreduce(sum, total, MATTC_NUM_SIDES * NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "aijtccusparse: backend %s, hits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", backend->name, total[SUM_HITS], total[SUM_REFILLS], total[SUM_REBUILDS]));
-  if (total[SUM_PACKED] && words && words->plan) {
-    tc_plan_stats(words->plan, &stats);
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  kernel %s (%s), rows%s: %s\n", tc_plan_kernel(words->plan)->name, tc_plan_why(words->plan), tc->parent->mpi ? " of the first diagonal block" : "", stats.classes));
+  for (int s = 0; s < MATTC_NUM_SIDES; s++) {
+    const PetscInt64 *t = total[s];
+    char              head[64];
+
+    if (s == MATTC_TRANSPOSE && t[SUM_HITS] + t[SUM_REFILLS] + t[SUM_REBUILDS] + (MatTCLeftToParent(tc) ? 0 : t[SUM_DECLINED]) == 0) continue;
+    if (s == MATTC_FORWARD) PetscCall(PetscSNPrintf(head, sizeof(head), "aijtccusparse: backend %s, ", backend->name));
+    else PetscCall(PetscSNPrintf(head, sizeof(head), "  %s", names[s]));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "%shits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", head, t[SUM_HITS], t[SUM_REFILLS], t[SUM_REBUILDS]));
+    PetscCall(MatTCViewSide(tc, names[s], words[s], t, viewer));
   }
-  if (total[SUM_NONZEROS]) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  %.3f slots and %.2f bytes per nonzero\n", (double)total[SUM_SLOTS] / (double)total[SUM_NONZEROS], (double)total[SUM_BYTES] / (double)total[SUM_NONZEROS]));
-  }
-  if (total[SUM_DECLINED]) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " of the local matrices left to %s%s%s\n", total[SUM_DECLINED], tc->parent->type, words && words->declined ? ": " : "", words && words->declined ? words->reason : ""));
-  } else if (!total[SUM_PACKED]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
+  if (!total[MATTC_FORWARD][SUM_PACKED] && !total[MATTC_FORWARD][SUM_DECLINED]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
+  PetscCall(MatTCViewProducts(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

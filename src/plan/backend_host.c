@@ -2,7 +2,11 @@
   The host backend: plain memory, and the formats' own loops as kernels.
 */
 #include "../../kernels/tc_backend.h"
+#include "../../kernels/tc_dasp.h"
 #include "../format/dasp_host.h"
+#include "../format/hybrid_host.h"
+#include "../format/hybrid_values.h"
+#include "spmm_host.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,21 +16,83 @@ static tc_status host_probe(int *sm)
   return TC_OK;
 }
 
-static tc_status dasp_spmv(const void *view, const double *x, const double *y, double *z, tc_stream stream)
+static tc_status dasp_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
   (void)stream;
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_dasp_spmv_host(view, x, y, z);
+  return tc_dasp_spmv_host(view, x, y, z, sign);
+}
+
+static tc_status hybrid_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  return tc_hybrid_spmv_host(view, x, y, z, sign);
 }
 
 static const tc_kernel *host_kernels(int *num)
 {
   static const tc_kernel kernels[] = {
     {"tc_dasp_spmv_host", TC_OP_SPMV, "dasp", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, dasp_spmv},
+    {"tc_hybrid_spmv_host", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, hybrid_spmv},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
   return kernels;
+}
+
+static tc_status dasp_refill(const void *view, const double *csr_val, tc_stream stream)
+{
+  const tc_dasp *D = view;
+
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
+  for (int64_t i = 0; i < D->num_slots; ++i) D->val[i] = D->map[i] >= 0 ? csr_val[D->map[i]] : 0.0;
+  return TC_OK;
+}
+
+static tc_status hybrid_refill(const void *view, const double *csr_val, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
+  return tc_hybrid_refill_host(view, csr_val);
+}
+
+static tc_status csr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
+{
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  return tc_spmm_csr_host(view, args, stream);
+}
+
+static tc_status csr_transposed_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
+{
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  return tc_spmm_csr_transposed_host(view, args, stream);
+}
+
+/* Dense blocks are multiplied straight from CSR */
+static const tc_spmm_kernel *host_spmm_kernels(int *num)
+{
+  static const tc_spmm_kernel kernels[] = {
+    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, tc_spmm_csr_host_scratch, csr_spmm},
+    {"tc_spmm_csr_transposed_host", "csr_transposed", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, tc_spmm_csr_transposed_host_scratch, csr_transposed_spmm},
+  };
+
+  *num = (int)(sizeof kernels / sizeof kernels[0]);
+  return kernels;
+}
+
+/* Nothing to build: what the formats build is in place already */
+
+static const tc_converter *host_converters(int *num)
+{
+  static const tc_converter converters[] = {
+    {"dasp",   NULL, dasp_refill  },
+    {"hybrid", NULL, hybrid_refill},
+  };
+
+  *num = (int)(sizeof converters / sizeof converters[0]);
+  return converters;
 }
 
 static tc_status host_alloc(size_t bytes, void **local)
@@ -53,11 +119,32 @@ static tc_status host_zero(void *local, size_t bytes, tc_stream stream)
   return TC_OK;
 }
 
-static tc_status host_refill(int64_t num_slots, const int32_t *map, const double *csr_val, double *slot_val, tc_stream stream)
+/* A counting sort */
+static tc_status host_transpose(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t_col, int32_t *perm, tc_stream stream)
 {
   (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
-  for (int64_t i = 0; i < num_slots; ++i) slot_val[i] = map[i] >= 0 ? csr_val[map[i]] : 0.0;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host transpose: a fault was asked for");
+  memset(t_row_ptr, 0, ((size_t)A->num_cols + 1) * sizeof *t_row_ptr);
+  for (int64_t e = 0; e < A->nnz; ++e) ++t_row_ptr[A->col[e] + 1];
+  for (int32_t j = 0; j < A->num_cols; ++j) t_row_ptr[j + 1] += t_row_ptr[j];
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    for (int32_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) {
+      const int32_t place = t_row_ptr[A->col[e]]++; // ends where the next row begins
+
+      t_col[place] = i;
+      perm[place]  = e;
+    }
+  }
+  memmove(t_row_ptr + 1, t_row_ptr, (size_t)A->num_cols * sizeof *t_row_ptr);
+  t_row_ptr[0] = 0;
+  return TC_OK;
+}
+
+static tc_status host_gather(int64_t n, const int32_t *perm, const double *from, double *to, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host gather: a fault was asked for");
+  for (int64_t i = 0; i < n; ++i) to[i] = from[perm[i]];
   return TC_OK;
 }
 
@@ -76,7 +163,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {"host", host_probe, host_kernels, host_alloc, free, host_copy, host_copy, host_zero, host_refill, host_wait, host_synchronize, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

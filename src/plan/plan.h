@@ -6,6 +6,12 @@
 #include "../format/format.h"
 #include "cache.h"
 
+/* Errors of a backend carry their text in the backend's library; brings it over */
+static inline tc_status tc_from_backend(const tc_backend *backend, tc_status status)
+{
+  return status != TC_OK && backend->last_error != tc_last_error ? tc_fail(status, "%s", backend->last_error()) : status;
+}
+
 typedef struct tc_plan tc_plan;
 
 typedef struct {
@@ -23,20 +29,31 @@ tc_verdict tc_plan_check(const tc_plan *plan, const tc_key *key);
 /* New pattern: packs it on the host and chooses the kernel. The plan is unusable until tc_plan_upload() and tc_plan_refill() follow. Old arrays go first. */
 tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern);
 
+/*
+  The same from a pattern in the backend's memory, packed there, in place of tc_plan_build() and tc_plan_upload(), where tc_plan_builds_local(). May wait for the
+  device.
+*/
+int       tc_plan_builds_local(const tc_plan *plan);
+tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_stream stream);
+
 /* Moves what was built into the backend's memory and frees the host's copy, on failure too */
 tc_status tc_plan_upload(tc_plan *plan, tc_stream stream);
 
-/* Gathers the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
+/* Takes the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
 tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
 
 /* Counts a hit; called once per product that found the plan current */
 void tc_plan_hit(tc_plan *plan);
 
-/* z = A x (y == NULL) or z = y + A x, y may be z; local pointers; one launch, no allocation, no synchronisation */
-tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, tc_stream stream);
+/* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z; local pointers; one launch, no allocation, no synchronisation */
+tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, int sign, tc_stream stream);
+
+/* What only the packed arrays can tell, fetched from the backend's memory: for views; waits for the device. Before the first build the text is empty. */
+tc_status tc_plan_detail(const tc_plan *plan, tc_detail *detail, tc_stream stream);
 
 void              tc_plan_counters(const tc_plan *plan, tc_counters *counters);
 void              tc_plan_stats(const tc_plan *plan, tc_stats *stats); // zeroes before the first build
+const void       *tc_plan_view(const tc_plan *plan);                   // the format's struct with local pointers, for kernels of other operations
 const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL before the first build
 const char       *tc_plan_why(const tc_plan *plan);                    // why this kernel was chosen
 const tc_backend *tc_plan_backend(const tc_plan *plan);

@@ -1,0 +1,252 @@
+/*
+  What the kernels over a tc_bittcf share: reading windows, multiplying them, writing what comes out, adding the segments of long rows up. tc_bittcf.h defines the bytes.
+*/
+#pragma once
+#include "long_rows_spmm.cuh"
+#include "tc_bittcf.h"
+#include "tc_mma.cuh"
+
+static_assert(sizeof(tc_bittcf_window) == sizeof(int4), "windows are read in one piece");
+static_assert(TC_BITTCF_PANEL * TC_BITTCF_GROUP == tc_warp_size, "bit l of a mask is the element of B's fragment that lane l holds");
+
+__device__ __forceinline__ tc_bittcf_window tc_load_window(const tc_bittcf &T, int32_t w)
+{
+  const int4       raw = __ldg(reinterpret_cast<const int4 *>(T.window) + w);
+  tc_bittcf_window window;
+
+  memcpy(&window, &raw, sizeof raw);
+  return window;
+}
+
+__device__ __forceinline__ const uint32_t *tc_tiles_at(const tc_bittcf &T, uint32_t unit)
+{
+  return reinterpret_cast<const uint32_t *>(static_cast<const char *>(T.tiles) + 16 * (size_t)unit);
+}
+
+/* The columns of a window by their numbers in the matrix */
+struct tc_matrix_columns {
+  __device__ __forceinline__ int32_t of(const tc_bittcf &T, const tc_bittcf_window &W, const uint32_t *masks, int panels, int at) const
+  {
+    const uint32_t *entries = masks + panels * W.num_groups;
+
+    return W.wide ? __ldg(reinterpret_cast<const int32_t *>(entries) + at) : W.base + __ldg(reinterpret_cast<const uint16_t *>(entries) + at);
+  }
+};
+
+/* The same by their places in the list of the cluster */
+struct tc_cluster_columns {
+  uint32_t first; // local_first of the window
+
+  __device__ __forceinline__ int32_t of(const tc_bittcf &T, const tc_bittcf_window &, const uint32_t *, int, int at) const { return __ldg(T.local + TC_BITTCF_GROUP * (size_t)first + at); }
+};
+
+constexpr int tc_batch = 8; // groups
+
+/* The masks and columns of a batch of groups, spread over the lanes: two loads of neighbouring words, and shuffles later. What is beyond the window is 0. */
+template <int panels>
+struct tc_group_batch {
+  uint32_t mask;   // lane panels * i + p: of panel p in group i
+  int32_t  column; // lane 4 * i + k: column k of group i
+
+  template <typename Columns>
+  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_bittcf_window &W, const Columns &columns, int first, int lane)
+  {
+    static_assert(panels * tc_batch <= tc_warp_size, "a lane for each mask");
+    uint32_t unit = W.tiles;
+
+    tc_keep(unit); // addresses are made anew for each batch: that costs less than the registers they would stay in
+    const uint32_t *masks = tc_tiles_at(T, unit);
+
+    mask   = lane < panels * tc_batch && panels * first + lane < panels * W.num_groups ? __ldg(masks + panels * first + lane) : 0;
+    column = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups ? columns.of(T, W, masks, panels, TC_BITTCF_GROUP * first + lane) : 0;
+  }
+  __device__ __forceinline__ uint32_t mask_of(int group, int panel) const { return __shfl_sync(tc_full_warp, mask, panels * (group % tc_batch) + panel); }
+  __device__ __forceinline__ int32_t column_of(int group, int k) const { return __shfl_sync(tc_full_warp, column, TC_BITTCF_GROUP * (group % tc_batch) + k); }
+};
+
+/* Columns of B and C go through the multiplication 8 * vectors at a time, `vectors` of them in a lane; which, is the kernel's business */
+template <int vectors>
+struct tc_dense_fragment {
+  double x[vectors];
+};
+
+template <int vectors>
+using tc_dense_sums = std::conditional_t<vectors == 2, tc_mma_tall_accumulator, tc_mma_accumulator>;
+
+__device__ __forceinline__ void tc_multiply(tc_mma_accumulator &sums, const tc_dense_fragment<1> &b, double value)
+{
+  tc_mma_m8n8k4(sums, b.x[0], value);
+}
+
+__device__ __forceinline__ void tc_multiply(tc_mma_tall_accumulator &sums, const tc_dense_fragment<2> &b, double value)
+{
+  tc_mma_m16n8k4(sums, b.x[0], b.x[1], value);
+}
+
+/* What lane l needs of a mask. The compiler would rather compute these anew than keep them. */
+struct tc_mask_lane {
+  uint32_t bit, above; // 1 << l; 32 - l
+
+  __device__ __forceinline__ explicit tc_mask_lane(int lane) : bit(1u << lane), above(tc_warp_size - lane)
+  {
+    tc_keep(bit);
+    tc_keep(above);
+  }
+  __device__ __forceinline__ bool     is_set(uint32_t mask) const { return mask & bit; }
+  __device__ __forceinline__ uint32_t before(uint32_t mask) const { return __popc(__funnelshift_lc(0, mask, above)); } // elements in lower lanes
+};
+
+/* What a group needs of A and B: it is loaded while another one is multiplied, so there are two, which take turns and are never copied */
+template <int panels, int sets, int vectors>
+struct tc_group {
+  uint32_t                   mask[panels];
+  double                     value[panels]; // the lane's element of each tile; anything where its bit is not set
+  tc_dense_fragment<vectors> b[sets];
+
+  /* Group i of a batch, its values from number `next` on, which is moved behind them. A lane without an element reads the next one; there is one more than entries. */
+  template <typename Dense>
+  __device__ __forceinline__ void load(const tc_group_batch<panels> &batch, int i, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
+  {
+    const int32_t column = batch.column_of(i, k);
+
+#pragma unroll
+    for (int s = 0; s < sets; ++s) dense.fetch(b[s], column, s);
+#pragma unroll
+    for (int p = 0; p < panels; ++p) {
+      mask[p]  = batch.mask_of(i, p);
+      value[p] = __ldcs(val + (next + at.before(mask[p])));
+      next += __popc(mask[p]);
+    }
+  }
+
+  __device__ __forceinline__ void multiply(tc_dense_sums<vectors> (&sums)[panels][sets], const tc_mask_lane &at) const
+  {
+#pragma unroll
+    for (int p = 0; p < panels; ++p) {
+      if (panels > 1 && mask[p] == 0) continue;
+      const double element = at.is_set(mask[p]) ? value[p] : 0.0;
+
+#pragma unroll
+      for (int s = 0; s < sets; ++s) tc_multiply(sums[p][s], b[s], element);
+    }
+  }
+};
+
+/*
+  Adds the product of a window and `sets` times 8 * vectors columns of B to sums. B is the 8- or 16-row operand, the tile the 8-column one: the lane's sums are of the
+  rows 2 * k and 2 * k + 1 of a panel. dense.fetch(b, column, set) gets the lane's part of the rows of B that a group needs. Masks and columns are loaded a batch
+  ahead, values and rows of B a group ahead.
+*/
+template <int panels, int sets, int vectors, typename Columns, typename Dense>
+__device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_bittcf_window &W, const Columns &columns, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[panels][sets])
+{
+  const int                       num   = W.num_groups;
+  const int                       k     = tc_mma_lane(lane).k;
+  const tc_mask_lane              at(lane);
+  uint32_t                        next = W.val;
+  tc_group_batch<panels>          batch, next_batch;
+  tc_group<panels, sets, vectors> even, odd;
+
+  if (num == 0) return;
+  batch.load(T, W, columns, 0, lane);
+  next_batch.load(T, W, columns, tc_batch, lane);
+  even.load(batch, 0, T.val, next, dense, k, at);
+#pragma unroll 1
+  for (int i = 0; i < num; i += 2) {
+    if (i + 1 < num) odd.load(batch, i + 1, T.val, next, dense, k, at);
+    even.multiply(sums, at);
+    if (i + 1 >= num) break;
+    if ((i + 2) % tc_batch == 0) {
+      batch = next_batch;
+      next_batch.load(T, W, columns, i + 2 + tc_batch, lane);
+    }
+    if (i + 2 < num) even.load(batch, i + 2, T.val, next, dense, k, at);
+    odd.multiply(sums, at);
+  }
+}
+
+/* Where sums go: C, or the sums of segments, column-major too */
+struct tc_dense_output {
+  double *c, *partial;
+  int64_t ldc, slots;
+  int32_t n;
+  bool    add, pairs; // pairs: rows 2 i and 2 i + 1 of a column are 16 aligned bytes
+};
+
+static inline tc_dense_output tc_output_of(const tc_bittcf *T, const tc_spmm_args *args, double *partial)
+{
+  return {args->c, partial, args->ldc, tc_bittcf_num_slots(T), args->n, args->add != 0, args->ldc % 2 == 0 && reinterpret_cast<uintptr_t>(args->c) % 16 == 0};
+}
+
+__device__ __forceinline__ void tc_put_element(const tc_dense_output &out, int32_t id, int32_t column, double sum)
+{
+  if (id >= 0) tc_finish_element(sum, out.c + id + column * out.ldc, out.add);
+  else if (id != TC_BITTCF_NO_ROW) out.partial[~id + column * out.slots] = sum;
+}
+
+/* Two rows of a panel, one column */
+__device__ __forceinline__ void tc_put_rows(const tc_dense_output &out, int2 id, int32_t column, double first, double second)
+{
+  if (column >= out.n) return;
+  if (out.pairs && id.x >= 0 && id.x % 2 == 0 && id.y == id.x + 1) {
+    double2 *to  = reinterpret_cast<double2 *>(out.c + id.x + column * out.ldc);
+    double2  sum = make_double2(__dadd_rn(first, 0.0), __dadd_rn(second, 0.0));
+
+    if (out.add) {
+      const double2 held = *to;
+
+      sum = make_double2(__dadd_rn(held.x, sum.x), __dadd_rn(held.y, sum.y));
+    }
+    __stcs(to, sum);
+  } else {
+    tc_put_element(out, id.x, column, first);
+    tc_put_element(out, id.y, column, second);
+  }
+}
+
+/* The sums of a window; element v of the lane's fragments of set s is column dense.column(s, v) */
+template <int panels, int sets, int vectors, typename Dense>
+__device__ __forceinline__ void tc_put_window(const tc_bittcf &T, int32_t w, const Dense &dense, const tc_dense_output &out, int lane, const tc_dense_sums<vectors> (&sums)[panels][sets])
+{
+  const int2 *id = reinterpret_cast<const int2 *>(T.row_id + TC_BITTCF_PANEL * panels * (int64_t)w) + tc_mma_lane(lane).k;
+
+#pragma unroll
+  for (int p = 0; p < panels; ++p) {
+    const int2 rows = __ldg(id + TC_BITTCF_PANEL / 2 * p);
+
+#pragma unroll
+    for (int s = 0; s < sets; ++s) {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) tc_put_rows(out, rows, dense.column(s, v), sums[p][s].c[2 * v], sums[p][s].c[2 * v + 1]);
+    }
+  }
+}
+
+/*
+  tc_spmm_bittcf_long_kernel - C of long rows: the sums of their segments, added in ascending order
+
+  Work:   an element of C per thread
+  Lanes:  consecutive long rows, whose segments' sums are neighbours
+  Arrays: the view; partial column-major [slots, n]; C column-major; all device
+  Writes: the long rows of C
+  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+*/
+static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_dense_output out)
+{
+  const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int32_t rows = tc_bittcf_window_rows(T.panels), r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
+  double        sum  = 0.0;
+
+  if (column >= out.n) return;
+  const double *partial = out.partial + (int64_t)rows * T.long_first[r / rows] + r % rows + column * out.slots;
+  const int32_t num     = T.long_segments[r];
+
+#pragma unroll 16
+  for (int32_t s = 0; s < num; ++s) sum = __dadd_rn(sum, partial[(int64_t)rows * s]);
+  tc_finish_element(sum, out.c + T.long_row[r] + column * out.ldc, out.add);
+}
+
+static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const tc_dense_output &out, cudaStream_t stream)
+{
+  return tc_launch(name, tc_spmm_bittcf_long_kernel, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
+}

@@ -1,0 +1,148 @@
+/*
+  Reading a tc_hybrid on the device: index blocks and values of every kind. tc_hybrid.h defines the bytes.
+*/
+#pragma once
+#include "tc_hybrid.h"
+#include "tc_mma.cuh"
+#include <type_traits>
+
+/* Slices and segments are read in one piece */
+template <typename T>
+__device__ __forceinline__ T tc_load_descriptor(const T *p)
+{
+  static_assert(sizeof(T) == sizeof(int4), "a descriptor is 16 bytes");
+  const int4 raw = __ldg(reinterpret_cast<const int4 *>(p));
+  T          descriptor;
+
+  memcpy(&descriptor, &raw, sizeof raw);
+  return descriptor;
+}
+
+__device__ __forceinline__ const char *tc_index_block(const tc_hybrid &H, uint32_t unit)
+{
+  return static_cast<const char *>(H.index) + 16 * (size_t)unit;
+}
+
+__device__ __forceinline__ const char *tc_value_base(const tc_hybrid &H, uint32_t unit)
+{
+  return static_cast<const char *>(H.val) + (size_t)(TC_HYBRID_SLICE_ROWS * sizeof(double)) * unit;
+}
+
+template <tc_hybrid_index_kind kind>
+constexpr int tc_entry_bytes = kind == TC_HYBRID_SHIFT ? 0 : kind == TC_HYBRID_U8 ? 1 : kind == TC_HYBRID_U16 ? 2 : 4;
+
+/* Bytes of the bases before the entries, and of a whole block of four places */
+template <tc_hybrid_index_kind kind>
+constexpr int tc_bases_bytes = kind == TC_HYBRID_I32 ? 0 : 16;
+template <tc_hybrid_index_kind kind>
+constexpr int tc_block_bytes = tc_bases_bytes<kind> + TC_HYBRID_BLOCK * tc_entry_bytes<kind>;
+
+/* The column that an entry stands for. Padding is not recognised: readers keep to the lengths of rows. */
+template <tc_hybrid_index_kind kind>
+__device__ __forceinline__ int32_t tc_decode_column(uint32_t entry, int32_t base, int32_t origin)
+{
+  if constexpr (kind == TC_HYBRID_I32) return static_cast<int32_t>(entry);
+  else return origin + base + static_cast<int32_t>(entry);
+}
+
+/* One column: place `place` of lane `lane` of a block with `places` places */
+template <tc_hybrid_index_kind kind>
+__device__ __forceinline__ int32_t tc_column(const char *block, int lane, int place, int places, int32_t origin)
+{
+  const char   *entry = block + tc_bases_bytes<kind> + (lane * places + place) * tc_entry_bytes<kind>;
+  const int32_t base  = kind == TC_HYBRID_I32 ? 0 : __ldg(reinterpret_cast<const int32_t *>(block) + place);
+  uint32_t      raw   = 0;
+
+  if constexpr (kind == TC_HYBRID_U8) raw = __ldg(reinterpret_cast<const uint8_t *>(entry));
+  else if constexpr (kind == TC_HYBRID_U16) raw = __ldg(reinterpret_cast<const uint16_t *>(entry));
+  else if constexpr (kind == TC_HYBRID_I32) raw = __ldg(reinterpret_cast<const uint32_t *>(entry));
+  return tc_decode_column<kind>(raw, base, origin);
+}
+
+/* The four columns of a lane */
+template <tc_hybrid_index_kind kind>
+struct tc_columns4 {
+  uint32_t raw[kind == TC_HYBRID_I32 ? 4 : kind == TC_HYBRID_U16 ? 2 : 1];
+  int4     base;
+
+  __device__ __forceinline__ void load(const char *block, int lane)
+  {
+    const char *entries = block + tc_bases_bytes<kind> + 4 * lane * tc_entry_bytes<kind>;
+
+    if constexpr (kind != TC_HYBRID_I32) base = __ldg(reinterpret_cast<const int4 *>(block));
+    if constexpr (kind == TC_HYBRID_U8) raw[0] = __ldcs(reinterpret_cast<const uint32_t *>(entries));
+    else if constexpr (kind == TC_HYBRID_U16) {
+      const uint2 two = __ldcs(reinterpret_cast<const uint2 *>(entries));
+
+      raw[0] = two.x, raw[1] = two.y;
+    } else if constexpr (kind == TC_HYBRID_I32) {
+      const uint4 four = __ldcs(reinterpret_cast<const uint4 *>(entries));
+
+      raw[0] = four.x, raw[1] = four.y, raw[2] = four.z, raw[3] = four.w;
+    }
+  }
+
+  __device__ __forceinline__ int32_t column(int place, int32_t origin) const
+  {
+    const int32_t b = place == 0 ? base.x : place == 1 ? base.y : place == 2 ? base.z : base.w;
+
+    if constexpr (kind == TC_HYBRID_U8) return tc_decode_column<kind>(raw[0] >> 8 * place & 0xffu, b, origin);
+    else if constexpr (kind == TC_HYBRID_U16) return tc_decode_column<kind>(raw[place / 2] >> 16 * (place % 2) & 0xffffu, b, origin);
+    else if constexpr (kind == TC_HYBRID_I32) return tc_decode_column<kind>(raw[place], 0, origin);
+    else return tc_decode_column<kind>(0, b, origin);
+  }
+};
+
+/* One value: slot k + place of lane `lane`, k a multiple of `places` */
+template <tc_hybrid_value_kind kind>
+__device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
+{
+  const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
+
+  if constexpr (kind == TC_HYBRID_F64) return __ldcs(reinterpret_cast<const double *>(val) + slot);
+  else if constexpr (kind == TC_HYBRID_F32) return __ldcs(reinterpret_cast<const float *>(val) + slot);
+  else return __ldg(H.dictionary + __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
+}
+
+/* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8: whatever) */
+template <tc_hybrid_value_kind kind>
+struct tc_values4 {
+  using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
+  stored raw[kind == TC_HYBRID_D8 ? 1 : 4]; // D8: four codes in one word
+
+  __device__ __forceinline__ void load(const char *val, int k, int length, int lane)
+  {
+    if constexpr (kind == TC_HYBRID_D8) {
+      raw[0] = __ldcs(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
+    } else {
+#pragma unroll
+      for (int p = 0; p < 4; ++p) raw[p] = k + p < length ? __ldcs(reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * (k + p) + lane) : 0;
+    }
+  }
+
+  __device__ __forceinline__ double value(const tc_hybrid &H, int place) const
+  {
+    if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + (raw[0] >> 8 * place & 0xffu));
+    else return raw[place];
+  }
+};
+
+/* Calls f(index kind, value kind), both as compile-time constants */
+template <typename F>
+__device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F f)
+{
+  auto with_index = [&](auto value) {
+    switch (index_kind) {
+    case TC_HYBRID_SHIFT: f(std::integral_constant<tc_hybrid_index_kind, TC_HYBRID_SHIFT>(), value); break;
+    case TC_HYBRID_U8: f(std::integral_constant<tc_hybrid_index_kind, TC_HYBRID_U8>(), value); break;
+    case TC_HYBRID_U16: f(std::integral_constant<tc_hybrid_index_kind, TC_HYBRID_U16>(), value); break;
+    default: f(std::integral_constant<tc_hybrid_index_kind, TC_HYBRID_I32>(), value);
+    }
+  };
+
+  switch (value_kind) {
+  case TC_HYBRID_D8: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_D8>()); break;
+  case TC_HYBRID_F32: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F32>()); break;
+  default: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F64>());
+  }
+}

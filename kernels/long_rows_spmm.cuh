@@ -1,0 +1,34 @@
+/*
+  The end of long rows in products with dense blocks: the sums of their segments, added in ascending order.
+*/
+#pragma once
+#include "tc_device.cuh"
+#include "tc_spmm.h"
+
+/* The last step of an element of C. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many structural zeros were multiplied. */
+__device__ __forceinline__ void tc_finish_element(double sum, double *c, bool add)
+{
+  sum = __dadd_rn(sum, 0.0);
+  *c  = add ? __dadd_rn(*c, sum) : sum;
+}
+
+/*
+  tc_add_segments_kernel - C[long_row[r], j] from partial[s * width + j] of the segments s = per * long_first[r] .. per * long_first[r + 1] - 1
+
+  Work:   an element of C per thread
+  Lanes:  consecutive columns, so partial coalesces
+  Arrays: long_row [num_long], long_first [num_long + 1], partial row-major [segments, width], c column-major with leading dimension ldc; all device
+  Writes: the long rows of C
+  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+*/
+static __global__ void tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
+{
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int32_t r = (int32_t)(i / width), j = (int32_t)(i % width);
+  double        sum = 0.0;
+
+  if (r >= num_long || j >= n) return;
+#pragma unroll 4
+  for (int64_t s = (int64_t)per * long_first[r]; s < (int64_t)per * long_first[r + 1]; ++s) sum = __dadd_rn(sum, partial[s * width + j]);
+  tc_finish_element(sum, c + long_row[r] + j * ldc, add);
+}

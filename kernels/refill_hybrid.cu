@@ -1,0 +1,166 @@
+#include "hybrid_walk.cuh"
+#include "tc_backend.h"
+#include <cub/block/block_discontinuity.cuh>
+#include <cub/block/block_merge_sort.cuh>
+#include <cub/block/block_scan.cuh>
+
+constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
+constexpr int tc_values_threads = 256;
+constexpr int tc_values_blocks  = 4096; // at most; a warp takes several pieces then, and a block reads the dictionary once for all of its own
+
+using tc_bits = unsigned long long;
+
+/*
+  tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
+
+  Work:   one block
+  Lanes:  four values per thread
+  Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
+  Writes: the dictionary, zeros after its end, and its size
+  Launch: tc_sample_threads, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+*/
+static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *__restrict__ csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
+{
+  using sorter  = cub::BlockMergeSort<tc_bits, tc_sample_threads, tc_sample_values>;
+  using marker  = cub::BlockDiscontinuity<tc_bits, tc_sample_threads>;
+  using counter = cub::BlockScan<int, tc_sample_threads>;
+  __shared__ union {
+    typename sorter::TempStorage  sort;
+    typename marker::TempStorage  mark;
+    typename counter::TempStorage count;
+  } storage;
+  const int64_t stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
+  tc_bits       bits[tc_sample_values];
+  int           is_new[tc_sample_values], place[tc_sample_values], num;
+
+#pragma unroll
+  for (int j = 0; j < tc_sample_values; ++j) {
+    const int64_t i = tc_sample_threads * j + threadIdx.x;
+
+    bits[j] = i < nnz ? __double_as_longlong(csr_val[i * stride]) : ~0ull; // what is none goes last
+  }
+  sorter(storage.sort).Sort(bits, [](tc_bits a, tc_bits b) { return a < b; });
+  __syncthreads();
+  marker(storage.mark).FlagHeads(is_new, bits, [](tc_bits a, tc_bits b) { return a != b; });
+#pragma unroll
+  for (int j = 0; j < tc_sample_values; ++j) is_new[j] = is_new[j] && tc_sample_values * threadIdx.x + j < nnz;
+  __syncthreads();
+  counter(storage.count).ExclusiveSum(is_new, place, num);
+  if (num > TC_HYBRID_DICTIONARY) num = 0;
+#pragma unroll
+  for (int j = 0; j < tc_sample_values; ++j) {
+    if (is_new[j] && place[j] < num) dictionary[place[j]] = __longlong_as_double(bits[j]);
+  }
+  if (threadIdx.x >= num && threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = 0.0;
+  if (threadIdx.x == 0) *dictionary_size = num;
+}
+
+struct tc_dictionary {
+  const tc_bits *bits; // ascending
+  int            size, half; // half: the largest power of two below size, 0 if there is none
+
+  /* Where these bits are; if they are nowhere, some other place */
+  __device__ __forceinline__ int find(tc_bits wanted) const
+  {
+    int place = 0;
+
+    for (int step = half; step > 0; step /= 2) {
+      if (place + step < size && bits[place + step] <= wanted) place += step;
+    }
+    return place;
+  }
+};
+
+/*
+  Writes the values of a piece as this kind; false as soon as a block has one that the kind cannot hold. What is written by then lies within the bytes of every wider
+  kind. NaNs are neither F32 here nor on the host.
+*/
+template <tc_hybrid_value_kind kind, typename stored, int places>
+__device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
+{
+  stored *to = reinterpret_cast<stored *>(val);
+
+  for (int b = 0; b < W.num_blocks(); ++b, to += tc_warp_size * places) {
+    const bool in_use = places * b + W.place(thread) < W.width; // else there are no slots for this place
+    double     value[places];
+    stored     packed[places];
+    bool       fits = true;
+
+#pragma unroll
+    for (int i = 0; i < places; ++i) value[i] = W.load(csr_val, b, i, 0.0);
+#pragma unroll
+    for (int i = 0; i < places; ++i) {
+      if constexpr (kind == TC_HYBRID_D8) {
+        const tc_bits bits  = __double_as_longlong(value[i]);
+        const int     found = W.has(b, i) ? dictionary.find(bits) : 0;
+
+        fits      = fits && (!W.has(b, i) || dictionary.bits[found] == bits);
+        packed[i] = found;
+      } else {
+        packed[i] = value[i];
+        fits      = fits && (kind == TC_HYBRID_F64 || packed[i] == value[i]);
+      }
+    }
+    if (kind != TC_HYBRID_F64 && !__all_sync(tc_full_warp, fits)) return false;
+#pragma unroll
+    for (int i = 0; i < places; ++i) {
+      if constexpr (kind == TC_HYBRID_D8) __stcs(to + tc_warp_size * i + thread, packed[i]);
+      else if (in_use) __stcs(to + tc_warp_size * W.place(thread) + W.lane(i, thread), packed[i]);
+    }
+  }
+  return true;
+}
+
+/* The values of a piece as the first kind that holds them, which is returned */
+template <int places>
+__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
+{
+  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_D8;
+  __syncwarp(); // from here on other threads write the same bytes again
+  if (tc_put_values_as<TC_HYBRID_F32, float>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
+  __syncwarp();
+  tc_put_values_as<TC_HYBRID_F64, double>(W, dictionary, csr_val, val, thread);
+  return TC_HYBRID_F64;
+}
+
+/*
+  tc_refill_hybrid_values_kernel - the values and their kinds, a piece (segment or slice) at a time: the first kind that holds them all
+
+  Work:   one warp per piece and round, segments first, then slices
+  Lanes:  see tc_hybrid_walk
+  Arrays: the view; csr_val [num_nonzeros]; all device
+  Writes: val, the bytes of the kind; value_kind
+  Launch: tc_values_threads per block, 2 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
+*/
+static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
+{
+  __shared__ tc_bits  bits[TC_HYBRID_DICTIONARY];
+  const int           thread = threadIdx.x % tc_warp_size, size = *H.dictionary_size;
+  const tc_dictionary dictionary = {bits, size, size > 1 ? 1 << (31 - __clz(size - 1)) : 0};
+  const int32_t       step       = gridDim.x * (tc_values_threads / tc_warp_size);
+
+  for (int i = threadIdx.x; i < size; i += tc_values_threads) bits[i] = __double_as_longlong(H.dictionary[i]);
+  __syncthreads();
+  for (int32_t piece = blockIdx.x * (tc_values_threads / tc_warp_size) + threadIdx.x / tc_warp_size; piece < H.num_segments + H.num_slices; piece += step) {
+    const int32_t slice = piece - H.num_segments;
+    auto          put   = [&](const auto &W, auto &S) {
+      const tc_hybrid_value_kind kind = tc_put_values(W, dictionary, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
+
+      if (thread == 0) S.value_kind = kind;
+    };
+
+    if (slice < 0) put(tc_walk_segment(H, piece, H.segment[piece].long_row, H.segment[piece].entries, thread), H.segment[piece]);
+    else tc_walk_slice(H, slice, H.slice[slice].width, thread, [&](const auto &W) { put(W, H.slice[slice]); });
+  }
+}
+
+extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, tc_stream stream)
+{
+  const tc_hybrid   *H     = static_cast<const tc_hybrid *>(view);
+  const cudaStream_t on    = static_cast<cudaStream_t>(stream);
+  constexpr int      warps = tc_values_threads / tc_warp_size;
+  const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
+
+  TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
+  return tc_launch("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
+}

@@ -1,0 +1,144 @@
+#include "long_rows_spmm.cuh"
+#include "row_major.cuh"
+
+/*
+  tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
+
+  Work:   thread blocks are dealt out to segments of long rows first, then to rows. A group of `lanes` lanes owns a segment, or one row after the other of the
+          block's rows; each lane owns 2 * vectors columns
+  Lanes:  neighbours read 16 bytes each of the same row of B; entries of A are read by the whole group at once
+  Arrays: the view; B row-major [num_cols, width] in args.scratch, width = 2 * vectors * lanes; C column-major; partial row-major [num_segments, width]
+  Writes: C once for each row that is not long, through shared memory, so that stores run along columns; partial for the others
+  Launch: 256 threads per block, (rows of the block) x (width + 1) doubles of shared memory.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang,
+          Buluc and Owens, "Design Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
+*/
+constexpr int tc_csr_threads = 256;
+constexpr int tc_csr_ahead   = 4; // entries whose rows of B are in flight together
+
+template <int vectors, int lanes>
+struct tc_csr_shape {
+  static constexpr int width  = 2 * vectors * lanes;
+  static constexpr int groups = tc_csr_threads / lanes;
+  static constexpr int rows   = groups > 32 ? groups : 32; // of a thread block
+};
+
+/* The sums of entries begin .. end - 1 for the columns of this lane */
+template <int vectors, int lanes>
+__device__ __forceinline__ void tc_csr_sum(const tc_csr_view &A, int32_t begin, int32_t end, const double2 *b, int lane, double2 (&sum)[vectors])
+{
+  constexpr int width2 = tc_csr_shape<vectors, lanes>::width / 2;
+
+  for (int32_t e = begin; e < end; e += tc_csr_ahead) {
+    double  val[tc_csr_ahead];
+    double2 row[tc_csr_ahead][vectors];
+
+#pragma unroll
+    for (int i = 0; i < tc_csr_ahead; ++i) {
+      const bool    used = e + i < end;
+      const int32_t col  = used ? __ldg(A.col + e + i) : 0;
+
+      val[i] = used ? __ldg(A.val + e + i) : 0.0;
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) row[i][v] = used ? __ldg(b + (int64_t)col * width2 + lanes * v + lane) : make_double2(0.0, 0.0);
+    }
+#pragma unroll
+    for (int i = 0; i < tc_csr_ahead; ++i) {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) {
+        sum[v].x = fma(val[i], row[i][v].x, sum[v].x);
+        sum[v].y = fma(val[i], row[i][v].y, sum[v].y);
+      }
+    }
+  }
+}
+
+template <int vectors, int lanes>
+static __global__ void __launch_bounds__(tc_csr_threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, double *partial, int32_t segment_blocks)
+{
+  using shape = tc_csr_shape<vectors, lanes>;
+  extern __shared__ double tile[]; // [rows][width + 1]
+  const double2           *b     = reinterpret_cast<const double2 *>(args.scratch);
+  const int                group = threadIdx.x / lanes, lane = threadIdx.x % lanes;
+
+  if (static_cast<int32_t>(blockIdx.x) < segment_blocks) {
+    const int32_t s = blockIdx.x * shape::groups + group;
+
+    if (s >= A.num_segments) return;
+    int32_t low = 0, high = A.num_long - 1; // the long row of segment s: the last with long_first <= s
+
+    while (low < high) {
+      const int32_t middle = (low + high + 1) / 2;
+
+      if (A.long_first[middle] <= s) low = middle;
+      else high = middle - 1;
+    }
+    const int32_t row = A.long_row[low], begin = A.row_ptr[row] + TC_SPMM_SEGMENT * (s - A.long_first[low]);
+    double2       sum[vectors] = {};
+
+    tc_csr_sum<vectors, lanes>(A, begin, min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]), b, lane, sum);
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) reinterpret_cast<double2 *>(partial)[(int64_t)s * (shape::width / 2) + lanes * v + lane] = sum[v];
+    return;
+  }
+  const int32_t row0 = (blockIdx.x - segment_blocks) * shape::rows;
+
+  for (int r = group; r < shape::rows && row0 + r < A.num_rows; r += shape::groups) {
+    const int32_t begin = A.row_ptr[row0 + r], end = A.row_ptr[row0 + r + 1];
+    double2       sum[vectors] = {};
+
+    if (end - begin < TC_SPMM_SEGMENT) tc_csr_sum<vectors, lanes>(A, begin, end, b, lane, sum);
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      double *to = tile + r * (shape::width + 1) + 2 * (lanes * v + lane);
+
+      to[0] = sum[v].x;
+      to[1] = sum[v].y;
+    }
+  }
+  __syncthreads();
+  for (int i = threadIdx.x; i < shape::rows * args.n; i += tc_csr_threads) {
+    const int r = i % shape::rows, j = i / shape::rows;
+
+    if (row0 + r < A.num_rows && A.row_ptr[row0 + r + 1] - A.row_ptr[row0 + r] < TC_SPMM_SEGMENT) tc_finish_element(tile[r * (shape::width + 1) + j], args.c + row0 + r + j * args.ldc, args.add);
+  }
+}
+
+static int32_t tc_csr_width(int32_t n)
+{
+  return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128;
+}
+
+extern "C" size_t tc_spmm_csr_scratch(const void *view, int32_t n)
+{
+  const tc_csr_view *A = static_cast<const tc_csr_view *>(view);
+
+  return sizeof(double) * static_cast<size_t>(tc_csr_width(n)) * (static_cast<size_t>(A->num_cols) + A->num_segments);
+}
+
+template <int vectors, int lanes>
+static tc_status tc_spmm_csr(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
+{
+  using shape = tc_csr_shape<vectors, lanes>;
+  constexpr int shared         = sizeof(double) * shape::rows * (shape::width + 1);
+  double       *partial        = args->scratch + static_cast<size_t>(shape::width) * A->num_cols;
+  const int32_t segment_blocks = (A->num_segments + shape::groups - 1) / shape::groups;
+  const int64_t elements       = (int64_t)A->num_long * shape::width;
+
+  TC_CALL(tc_row_major("tc_spmm_csr_f64", A->num_cols, args, shape::width, stream));
+  TC_CALL(tc_launch_grid("tc_spmm_csr_f64", tc_spmm_csr_kernel<vectors, lanes>, dim3((unsigned)(segment_blocks + (A->num_rows + shape::rows - 1) / shape::rows)), tc_csr_threads, shared, stream, *A, *args, partial, segment_blocks));
+  return tc_launch("tc_spmm_csr_f64", tc_add_segments_kernel, (elements + 127) / 128, 128, stream, A->num_long, A->long_row, A->long_first, 1, partial, shape::width, args->n, args->c, args->ldc, args->add != 0);
+}
+
+extern "C" tc_status tc_spmm_csr_f64(const void *view, const tc_spmm_args *args, void *stream)
+{
+  const tc_csr_view *A = static_cast<const tc_csr_view *>(view);
+  const cudaStream_t s = static_cast<cudaStream_t>(stream);
+
+  switch (tc_csr_width(args->n)) {
+  case 8: return tc_spmm_csr<1, 4>(A, args, s);
+  case 16: return tc_spmm_csr<1, 8>(A, args, s);
+  case 32: return tc_spmm_csr<1, 16>(A, args, s);
+  case 64: return tc_spmm_csr<1, 32>(A, args, s);
+  default: return tc_spmm_csr<2, 32>(A, args, s);
+  }
+}

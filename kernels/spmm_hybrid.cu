@@ -1,0 +1,134 @@
+#include "hybrid.cuh"
+#include "long_rows_spmm.cuh"
+
+/*
+  tc_spmm_slice_kernel - C = A B or C += A B on the slices of a tc_hybrid, B and C column-major and read and written as they are
+
+  Work:   a warp per slice and tc_slice_columns columns; the blocks of a slice for one group of columns after the other are neighbours, so that the slice is read from
+          memory once
+  Lanes:  a lane owns a row, its sums for all the columns in registers. Where consecutive rows touch consecutive columns the loads of B coalesce by themselves
+  Arrays: the device view of the matrix; B, C column-major; all device
+  Writes: C once for each row of a slice
+  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: sliced ELLPACK with several vectors, e.g. Anzt, Tomov and Dongarra, "Accelerating the LOBPCG
+          method on GPUs using a blocked sparse matrix vector product", HPC'15
+*/
+constexpr int tc_slice_threads = 128;
+constexpr int tc_slice_columns = 8;
+
+template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+__device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
+{
+  const char *block  = tc_index_block(H, S.index);
+  const char *val    = tc_value_base(H, S.val);
+  const int   places = tc_hybrid_places(S.width);
+
+#pragma unroll 2
+  for (int k = 0; k < length; ++k) {
+    const int     place  = k & (places - 1);
+    const int32_t column = tc_column<index_kind>(block + (k - place) / places * (tc_bases_bytes<index_kind> + TC_HYBRID_SLICE_ROWS * places * tc_entry_bytes<index_kind>), lane, place, places, origin);
+    const double  value  = tc_value<value_kind>(H, val, k - place, place, lane, places);
+
+#pragma unroll
+    for (int j = 0; j < tc_slice_columns; ++j) {
+      if (j < columns) sum[j] = fma(value, __ldg(b + column + j * ldb), sum[j]);
+    }
+  }
+}
+
+static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups)
+{
+  const int     lane = threadIdx.x % tc_warp_size, group = blockIdx.x % groups, columns = min(args.n - group * tc_slice_columns, tc_slice_columns);
+  const int32_t s = blockIdx.x / groups * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size;
+  const double *b = args.b + group * tc_slice_columns * args.ldb;
+  double       *c = args.c + group * tc_slice_columns * args.ldc;
+  double        sum[tc_slice_columns] = {};
+
+  if (s >= H.num_slices) return;
+  const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
+
+  if (lane >= S.num_rows) return;
+  const int32_t row = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane], origin = H.row_group > 1 ? row - row % H.row_group : row;
+
+  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_row_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, H.length[tc_warp_size * s + lane], origin, lane, b, args.ldb, columns, sum); });
+#pragma unroll
+  for (int j = 0; j < tc_slice_columns; ++j) {
+    if (j < columns) tc_finish_element(sum[j], c + row + j * args.ldc, args.add);
+  }
+}
+
+/*
+  tc_spmm_pieces_kernel - the sums of pieces of TC_SPMM_SEGMENT entries of long rows, and C of empty rows
+
+  Work:   a warp per four pieces and tc_slice_columns columns; then a thread per element of an empty row
+  Lanes:  lane 8 p + j owns column j of piece p: eight lanes read the same entry
+  Arrays: the device view of the matrix; B, C column-major; partial row-major [tc_pieces * num_segments, width]; all device
+  Writes: partial, 0 for pieces beyond the end of a row; the empty rows of C
+  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+*/
+constexpr int tc_pieces = TC_HYBRID_SEGMENT / TC_SPMM_SEGMENT; // of a segment
+
+template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+__device__ __forceinline__ double tc_piece_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int piece, const double *b)
+{
+  const char *val = tc_value_base(H, S.val);
+  const int   end = min(TC_SPMM_SEGMENT * (piece + 1), (int)S.entries);
+  double      sum = 0.0;
+
+#pragma unroll 4
+  for (int e = TC_SPMM_SEGMENT * piece; e < end; ++e) {
+    const char   *block  = tc_index_block(H, S.index) + e / TC_HYBRID_BLOCK * tc_block_bytes<index_kind>;
+    const int     place  = e / tc_warp_size % 4;
+    const int32_t column = tc_column<index_kind>(block, e % tc_warp_size, place, 4, 0);
+
+    sum = fma(tc_value<value_kind>(H, val, e / TC_HYBRID_BLOCK * 4, place, e % tc_warp_size, 4), __ldg(b + column), sum);
+  }
+  return sum;
+}
+
+static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups, int32_t piece_blocks)
+{
+  const int32_t cta = blockIdx.x;
+
+  if (cta < piece_blocks) {
+    const int     lane  = threadIdx.x % tc_warp_size;
+    const int64_t w     = (int64_t)cta * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size; // group of columns fastest, then half of a segment
+    const int32_t j     = (int32_t)(w % groups) * tc_slice_columns + lane % 8, s = (int32_t)(w / groups / 2);
+    const int     piece = (int)(w / groups % 2) * 4 + lane / 8;
+
+    if (s >= H.num_segments || j >= args.n) return;
+    const tc_hybrid_segment S = tc_load_descriptor(H.segment + s);
+    double                  sum;
+
+    tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
+    args.scratch[((int64_t)s * tc_pieces + piece) * (groups * tc_slice_columns) + j] = sum;
+  } else if (!args.add) {
+    const int64_t i = (int64_t)(cta - piece_blocks) * tc_slice_threads + threadIdx.x;
+
+    if (i < (int64_t)H.num_empty * args.n) args.c[H.row_id[H.num_long + H.num_sliced + i % H.num_empty] + i / H.num_empty * args.ldc] = 0.0;
+  }
+}
+
+static int32_t tc_column_groups(int32_t n)
+{
+  return (n + tc_slice_columns - 1) / tc_slice_columns;
+}
+
+extern "C" size_t tc_spmm_hybrid_scratch(const void *view, int32_t n)
+{
+  const tc_hybrid *H = static_cast<const tc_hybrid *>(view);
+
+  return sizeof(double) * tc_pieces * static_cast<size_t>(H->num_segments) * tc_column_groups(n) * tc_slice_columns;
+}
+
+extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *args, void *stream)
+{
+  const tc_hybrid    *H      = static_cast<const tc_hybrid *>(view);
+  const cudaStream_t  s      = static_cast<cudaStream_t>(stream);
+  constexpr int64_t   warps  = tc_slice_threads / tc_warp_size;
+  const int32_t       groups = tc_column_groups(args->n), width = groups * tc_slice_columns;
+  const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
+
+  TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, (H->num_slices + warps - 1) / warps * groups, tc_slice_threads, s, *H, *args, groups));
+  TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, s, *H, *args, groups, (int32_t)piece_blocks));
+  return tc_launch("tc_spmm_hybrid_f64", tc_add_segments_kernel, ((int64_t)H->num_long * width + 127) / 128, 128, s, H->num_long, H->row_id, H->long_first, (int32_t)tc_pieces, args->scratch, width, args->n, args->c, args->ldc, args->add != 0);
+}

@@ -1,0 +1,155 @@
+/*
+  Choosing a tc_bittcf_order: candidates are natural order with 1, 2 and 4 panels in a row, and, where a few rows look as if the matrix came from a grid, windows of 2 and
+  of 2 x 2 panels of neighbouring lines. Each is tried on a sample of windows; the cheapest wins. Plain C, the same on the host and in the host code of the CUDA builder.
+*/
+#pragma once
+#include "tc_bittcf.h"
+#include <string.h>
+
+enum {
+  TC_BITTCF_PROBES         = 3,                        // rows that are looked at
+  TC_BITTCF_MAX_ORDERS     = 3 + 3 * TC_BITTCF_PROBES,
+  TC_BITTCF_SAMPLE         = 512,                      // windows of each candidate, if it has so many
+  TC_BITTCF_SHORTEST_LINE  = 24,                       // rows; shorter lines leave too much of their last panel unused
+  TC_BITTCF_GAP            = 8                         // columns further apart than this belong to different lines
+};
+
+/* What the windows of a sample hold. A long row counts as its first segment. */
+typedef struct {
+  int64_t entries, groups, masks;
+} tc_bittcf_sample;
+
+/* Window `i` of the `num` windows of rows that a sample consists of */
+TC_BOTH_SIDES int32_t tc_bittcf_sampled_window(const tc_bittcf_order *O, int32_t i, int32_t num)
+{
+  return (int32_t)((int64_t)i * tc_bittcf_num_row_windows(O) / num);
+}
+
+TC_BOTH_SIDES int32_t tc_bittcf_sample_size(const tc_bittcf_order *O)
+{
+  return tc_bittcf_num_row_windows(O) < TC_BITTCF_SAMPLE ? tc_bittcf_num_row_windows(O) : TC_BITTCF_SAMPLE;
+}
+
+/* The row that probe `p` looks at: rows of a grid that are likely to be inside it */
+static inline int32_t tc_bittcf_probed_row(int32_t num_rows, int p)
+{
+  static const int share[TC_BITTCF_PROBES] = {4142, 5436, 6180};
+
+  return (int32_t)((int64_t)num_rows * share[p] / 10000);
+}
+
+static inline int32_t tc_bittcf_round_up(int64_t n, int64_t step)
+{
+  return (int32_t)((n + step - 1) / step * step);
+}
+
+/* Lines of n0 rows, n1 of them in a plane; panels and brick as they are in the struct */
+static inline tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int px, int py, int pz, int bx, int by, int bz)
+{
+  tc_bittcf_order O;
+
+  memset(&O, 0, sizeof O);
+  O.n[0]      = n0;
+  O.n[1]      = n1;
+  O.n[2]      = n0 > 0 ? (int32_t)((num_rows + (int64_t)n0 * n1 - 1) / ((int64_t)n0 * n1)) : 0;
+  O.panels[0] = (uint8_t)px;
+  O.panels[1] = (uint8_t)py;
+  O.panels[2] = (uint8_t)pz;
+  O.brick[0]  = (uint8_t)bx;
+  O.brick[1]  = (uint8_t)by;
+  O.brick[2]  = (uint8_t)bz;
+  for (int d = 0; d < 3; ++d) {
+    const int64_t panels = d == 0 ? ((int64_t)O.n[0] + TC_BITTCF_PANEL - 1) / TC_BITTCF_PANEL : O.n[d];
+
+    O.windows[d] = tc_bittcf_round_up((panels + O.panels[d] - 1) / O.panels[d], O.brick[d]);
+  }
+  return O;
+}
+
+/*
+  The distances from a row to the same place on the next line, and on the next plane, as its columns tell them; 0 where they do not. Columns are cut into runs; the run
+  around the diagonal is the line of the row, the next one is the next line. Runs of the same plane are a line apart, so the middle of the next such group is the
+  plane's. Distances are from the middle of the diagonal's run, or, for stencils that lean to one side, from the diagonal.
+*/
+static inline void tc_bittcf_find_strides(const int32_t *col, int32_t length, int32_t row, int leaning, int32_t *line, int32_t *plane)
+{
+  int64_t away[TC_BITTCF_LONG_ROW]; // of the middle of each run after the diagonal's
+  int64_t diagonal = 0;             // twice where they are counted from
+  int32_t num = 0, k = 1;
+  int     found = 0;
+
+  *line = *plane = 0;
+  for (int32_t first = 0, last; first < length; first = last + 1) {
+    for (last = first; last + 1 < length && col[last + 1] - col[last] <= TC_BITTCF_GAP; ++last) { }
+    const int64_t middle = (int64_t)col[first] + col[last]; // twice that
+
+    if (found && (middle - diagonal) % 2 == 0) away[num++] = (middle - diagonal) / 2;
+    if (!found && col[first] <= row && row <= col[last]) {
+      diagonal = leaning ? 2 * (int64_t)row : middle;
+      found    = 1;
+    }
+  }
+  if (num == 0 || away[0] < TC_BITTCF_SHORTEST_LINE) return;
+  *line = (int32_t)away[0];
+  while (k < num && away[k] == (k + 1) * away[0]) ++k; // lines further away in the same plane
+  if (k < num && away[k] % away[0] == 0) {
+    int32_t members = 0;
+
+    while (k + members + 1 < num && away[k + members + 1] == away[k] + (members + 1) * away[0]) ++members;
+    *plane = (int32_t)(away[k] + members / 2 * away[0]);
+  }
+}
+
+static inline int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
+{
+  for (int i = 0; i < num; ++i) {
+    if (memcmp(&orders[i], &O, sizeof O) == 0) return num;
+  }
+  orders[num] = O;
+  return num + 1;
+}
+
+/* The candidates: col[p] are the columns of row tc_bittcf_probed_row(p), length[p] of them, 0 for rows that are too long or not there. Returns how many. */
+static inline int tc_bittcf_orders(int32_t num_rows, const int32_t *const col[TC_BITTCF_PROBES], const int32_t length[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
+{
+  int num = 0;
+
+  for (int panels = 1; panels <= TC_BITTCF_MAX_PANELS; panels *= 2) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, num_rows, 1, panels, 1, 1, 1, 1, 1));
+  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
+    int32_t line, plane;
+
+    tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 0, &line, &plane);
+    if (line == 0) tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 1, &line, &plane);
+    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 1, 2, 1, 2, 4, 1));
+    if (plane > 0) {
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 1, 2, 1, 2, 4, 1));
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 2, 2, 2, 2, 2));
+    }
+  }
+  return num;
+}
+
+/*
+  The cheapest order by its sample. A group costs the transport of its rows of B, a mask that of its values and the multiplication: two to one. What comes later must
+  be better by a sixteenth. Samples without entries are not considered.
+*/
+static inline int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
+{
+  int best = 0;
+
+  for (int i = 1; i < num; ++i) {
+    const int64_t cost = 2 * sample[i].groups + sample[i].masks, best_cost = 2 * sample[best].groups + sample[best].masks;
+
+    if (sample[i].entries > 0 && 16 * cost * sample[best].entries < 15 * best_cost * sample[i].entries) best = i;
+  }
+  return best;
+}
+
+/* Takes an order into a view whose num_rows, num_long and num_segments are set; the windows of segments come later */
+static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O)
+{
+  T->order           = *O;
+  T->panels          = O->panels[0] * O->panels[1] * O->panels[2];
+  T->num_row_windows = tc_bittcf_num_row_windows(O);
+  T->cluster_windows = TC_BITTCF_CLUSTER / tc_bittcf_window_rows(T->panels);
+}

@@ -1,0 +1,49 @@
+/*
+  tc_spmm - products of a sparse matrix with a dense block, C = A B: what plan, backends and kernels share. The formats are those of tc_hybrid.h and tc_bittcf.h, and
+  plain CSR, which needs no conversion.
+
+  The order of the additions, the same for every kernel, every N and both backends: an element of C is summed as a row of a matrix-vector product if the row has
+  fewer than 256 entries. A longer row is cut into segments of TC_SPMM_SEGMENT entries; each is summed by fma from 0 in the order of CSR, and the sums of the
+  segments are added in ascending order, from 0. Last, +0.0 is added; with `add` the finished sum is added to what C held.
+  Kernels that multiply structural zeros of a tile say so: there a non-finite entry of B may reach other rows of its tile.
+*/
+#pragma once
+#include "tc_base.h"
+
+enum {
+  TC_SPMM_SEGMENT = 256, // part of the definition of the result's bits
+  TC_SPMM_COLUMNS = 128  // columns of B that one launch handles at most: bounds the row-major scratch
+};
+
+/* CSR where a backend keeps it. The long rows, those of TC_SPMM_SEGMENT entries and more, are listed for device kernels; the host product does without the list. */
+typedef struct {
+  int32_t        num_rows, num_cols;
+  int64_t        nnz;
+  const int32_t *row_ptr, *col;          // [num_rows + 1], [nnz]
+  const double  *val;                    // [nnz]
+  int32_t        num_long, num_segments; // long rows, and their segments of TC_SPMM_SEGMENT entries
+  const int32_t *long_row, *long_first;  // [num_long] row; [num_long + 1] first segment
+} tc_csr_view;
+
+/* The dense side, local, column-major: B [num_cols of A, n], C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */
+typedef struct {
+  int32_t       n;
+  const double *b;
+  int64_t       ldb;
+  double       *c;
+  int64_t       ldc;
+  int           add;     // C += A B
+  double       *scratch; // tc_spmm_kernel.scratch() bytes, or NULL where that is 0
+} tc_spmm_args;
+
+/* One row of the table of kernels for dense blocks */
+typedef struct {
+  const char   *name; // name of the launcher
+  const char   *format; // "csr": the view is a tc_csr_view
+  tc_arithmetic arithmetic;
+  tc_precision  precision;
+  int           min_sm;
+  size_t (*scratch)(const void *view, int32_t n);
+  /* Enqueues its launches and neither allocates nor synchronises */
+  tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);
+} tc_spmm_kernel;

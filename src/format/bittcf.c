@@ -1,0 +1,380 @@
+/*
+  Building the BitTCF format on the host: kernels/tc_bittcf.h defines every byte of the arrays, docs/formats.md shows them.
+*/
+#include "../../kernels/tc_bittcf_order.h"
+#include "bittcf_merge.h"
+#include "format.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t row_length(const tc_csr *A, int32_t row)
+{
+  return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
+}
+
+static int32_t at_most(int32_t n, int32_t limit)
+{
+  return n < limit ? n : limit;
+}
+
+static tc_status new_array(void *array, int64_t count, size_t item_size)
+{
+  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
+
+  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a BitTCF array", (long long)count);
+  memcpy(array, &pointer, sizeof pointer);
+  return TC_OK;
+}
+
+/* --- which rows meet */
+
+static void sample_window(const tc_csr *A, const tc_bittcf_order *O, int32_t w, tc_bittcf_sample *S)
+{
+  const int32_t   panels = O->panels[0] * O->panels[1] * O->panels[2];
+  tc_bittcf_lists L      = {.num = tc_bittcf_window_rows(panels)};
+  int32_t         column, place = 0;
+  uint32_t        holders, group = 0; // panels that hold a column of the present group
+
+  for (int32_t i = 0; i < L.num; ++i) {
+    const int32_t row = tc_bittcf_row(O, A->num_rows, w, i), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
+
+    L.next[i] = A->col + (row < 0 ? 0 : A->row_ptr[row]);
+    L.end[i]  = L.next[i] + length;
+    S->entries += length;
+  }
+  for (int more = 1; more;) {
+    more = tc_bittcf_next_column(&L, &column, &holders);
+    if (place > 0 && (place == TC_BITTCF_GROUP || !more)) {
+      ++S->groups;
+      S->masks += __builtin_popcount(group);
+      place = 0;
+      group = 0;
+    }
+    for (int32_t p = 0; p < panels; ++p) group |= (uint32_t)((holders >> TC_BITTCF_PANEL * p & 0xff) != 0) << p;
+    ++place;
+  }
+}
+
+static void choose_order(const tc_csr *A, tc_bittcf *T)
+{
+  const int32_t   *col[TC_BITTCF_PROBES];
+  int32_t          length[TC_BITTCF_PROBES];
+  tc_bittcf_order  orders[TC_BITTCF_MAX_ORDERS];
+  tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS] = {{0}};
+  int              num;
+
+  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
+    const int32_t row = tc_bittcf_probed_row(A->num_rows, p);
+
+    length[p] = row < A->num_rows && row_length(A, row) < TC_BITTCF_LONG_ROW ? row_length(A, row) : 0;
+    col[p]    = A->col + (length[p] > 0 ? A->row_ptr[row] : 0);
+  }
+  num = tc_bittcf_orders(A->num_rows, col, length, orders);
+  for (int i = 0; i < num; ++i) {
+    const int32_t windows = tc_bittcf_sample_size(&orders[i]);
+
+    for (int32_t w = 0; w < windows; ++w) sample_window(A, &orders[i], tc_bittcf_sampled_window(&orders[i], w, windows), &sample[i]);
+  }
+  tc_bittcf_set_order(T, &orders[tc_bittcf_best_order(num, sample)]);
+}
+
+/* --- packed rows */
+
+static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
+{
+  const int32_t block = tc_bittcf_window_rows(T->panels);
+  int32_t       windows = 0, longest = 0, r = 0;
+
+  for (int32_t i = 0; i < A->num_rows; ++i) T->num_long += row_length(A, i) >= TC_BITTCF_LONG_ROW;
+  TC_CALL(new_array(&T->long_row, T->num_long, sizeof *T->long_row));
+  TC_CALL(new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
+  TC_CALL(new_array(&T->long_first, (T->num_long + block - 1) / block + 1, sizeof *T->long_first));
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int32_t segments = (row_length(A, i) - 1) / TC_SPMM_SEGMENT + 1;
+
+    if (row_length(A, i) < TC_BITTCF_LONG_ROW) continue;
+    if (r % block == 0) {
+      windows += longest;
+      longest                  = 0;
+      T->long_first[r / block] = windows;
+    }
+    T->long_row[r]      = i;
+    T->long_segments[r] = segments;
+    T->num_segments += segments;
+    if (segments > longest) longest = segments;
+    ++r;
+  }
+  windows += longest;
+  T->long_first[(r + block - 1) / block] = windows;
+  T->num_windows                         = T->num_row_windows + windows;
+  return TC_OK;
+}
+
+/* row_id and csr_first; length [8 * panels * num_windows] gets the entries of each packed row */
+static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
+{
+  const int32_t rows = tc_bittcf_window_rows(T->panels);
+
+  for (int64_t packed = 0; packed < (int64_t)rows * T->num_windows; ++packed) {
+    const int32_t row = packed < (int64_t)rows * T->num_row_windows ? tc_bittcf_row(&T->order, T->num_rows, (int32_t)(packed / rows), (int32_t)(packed % rows)) : -1;
+    const int     used = row >= 0 && row_length(A, row) < TC_BITTCF_LONG_ROW;
+
+    T->row_id[packed]    = used ? row : TC_BITTCF_NO_ROW;
+    length[packed]       = (uint16_t)(used ? row_length(A, row) : 0);
+    T->csr_first[packed] = length[packed] > 0 ? (int32_t)A->row_ptr[row] : 0;
+  }
+  for (int32_t r = 0; r < T->num_long; ++r) {
+    for (int32_t s = 0; s < T->long_segments[r]; ++s) {
+      const int32_t slot   = rows * (T->long_first[r / rows] + s) + r % rows;
+      const int64_t packed = (int64_t)rows * T->num_row_windows + slot;
+
+      T->row_id[packed]    = ~slot;
+      length[packed]       = (uint16_t)at_most(row_length(A, T->long_row[r]) - TC_SPMM_SEGMENT * s, TC_SPMM_SEGMENT);
+      T->csr_first[packed] = (int32_t)(A->row_ptr[T->long_row[r]] + TC_SPMM_SEGMENT * (int64_t)s);
+    }
+  }
+}
+
+/* --- windows */
+
+static tc_bittcf_lists rows_of_window(const tc_csr *A, const tc_bittcf *T, const uint16_t *length, int32_t w)
+{
+  tc_bittcf_lists L = {.num = tc_bittcf_window_rows(T->panels)};
+
+  for (int32_t i = 0; i < L.num; ++i) {
+    const int64_t packed = (int64_t)L.num * w + i;
+
+    L.next[i] = A->col + T->csr_first[packed];
+    L.end[i]  = L.next[i] + length[packed];
+  }
+  return L;
+}
+
+/* Where each window begins and how large it is */
+static tc_status lay_out(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
+{
+  int64_t val = 0, units = 0;
+
+  for (int32_t w = 0; w < T->num_windows; ++w) {
+    tc_bittcf_lists L = rows_of_window(A, T, length, w);
+    int32_t         column, columns = 0, smallest = 0, largest = 0, num_groups;
+    uint32_t        holders;
+    int             wide;
+
+    T->window[w].val = (uint32_t)val;
+    for (int32_t i = 0; i < L.num; ++i) val += length[(int64_t)L.num * w + i];
+    while (tc_bittcf_next_column(&L, &column, &holders)) {
+      if (columns++ == 0) smallest = column;
+      largest = column;
+    }
+    num_groups   = (columns + TC_BITTCF_GROUP - 1) / TC_BITTCF_GROUP;
+    wide         = tc_bittcf_is_wide(smallest, largest);
+    T->window[w] = (tc_bittcf_window){.val = T->window[w].val, .tiles = (uint32_t)units, .base = smallest, .num_groups = (uint16_t)num_groups, .wide = (uint8_t)wide};
+    T->num_groups += num_groups;
+    units += tc_bittcf_units(num_groups, T->panels, wide);
+  }
+  T->tile_units = units;
+  TC_CHECK(units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)units, UINT32_MAX);
+  return TC_OK;
+}
+
+static void fill_tiles(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
+{
+  memset(T->tiles, 0, 16 * (size_t)T->tile_units);
+  for (int32_t w = 0; w < T->num_windows; ++w) {
+    const tc_bittcf_window *W       = &T->window[w];
+    uint32_t               *mask    = (uint32_t *)((char *)T->tiles + 16 * (size_t)W->tiles);
+    void                   *columns = mask + T->panels * W->num_groups;
+    tc_bittcf_lists         L       = rows_of_window(A, T, length, w);
+    int32_t                 column = 0, last = 0;
+    uint32_t                holders;
+
+    for (int32_t at = 0; at < TC_BITTCF_GROUP * W->num_groups; ++at) {
+      if (!tc_bittcf_next_column(&L, &column, &holders)) column = last;
+      last = column;
+      if (W->wide) ((int32_t *)columns)[at] = column;
+      else ((uint16_t *)columns)[at] = (uint16_t)(column - W->base);
+      for (int32_t i = 0; i < L.num; ++i) mask[T->panels * (at / TC_BITTCF_GROUP) + i / TC_BITTCF_PANEL] |= (holders >> i & 1) << (TC_BITTCF_GROUP * (i % TC_BITTCF_PANEL) + at % TC_BITTCF_GROUP);
+    }
+    for (int32_t m = 0; m < T->panels * W->num_groups; ++m) T->num_masks += mask[m] != 0;
+  }
+}
+
+/* --- clusters */
+
+/* The distinct columns of a cluster, ascending, into `to` unless that is NULL; returns how many. `columns` has room for those of all its windows. */
+static int32_t merge_cluster(const tc_bittcf *T, int32_t cluster, int32_t *columns, int32_t *to)
+{
+  const int32_t   first = cluster * T->cluster_windows;
+  tc_bittcf_lists L     = {.num = at_most(T->num_windows - first, T->cluster_windows)};
+  int32_t         column, num = 0, last = -1;
+  uint32_t        holders;
+
+  for (int32_t i = 0; i < L.num; ++i) {
+    const tc_bittcf_window *W    = &T->window[first + i];
+    const uint32_t         *mask = (const uint32_t *)((const char *)T->tiles + 16 * (size_t)W->tiles);
+    const void             *from = mask + T->panels * W->num_groups;
+
+    L.next[i] = columns;
+    for (int32_t at = 0; at < TC_BITTCF_GROUP * W->num_groups; ++at) *columns++ = W->wide ? ((const int32_t *)from)[at] : W->base + ((const uint16_t *)from)[at];
+    L.end[i] = columns;
+  }
+  while (tc_bittcf_next_column(&L, &column, &holders)) {
+    if (column == last) continue; // the last column of a window is repeated
+    if (to) to[num] = column;
+    last = column;
+    ++num;
+  }
+  return num;
+}
+
+static int32_t place_in(const int32_t *sorted, int32_t num, int32_t column)
+{
+  int32_t low = 0;
+
+  for (int32_t high = num - 1; low < high;) {
+    const int32_t middle = (low + high) / 2;
+
+    if (sorted[middle] < column) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
+{
+  const int32_t first = cluster * T->cluster_windows, windows = at_most(T->num_windows - first, T->cluster_windows);
+  int32_t      *list  = T->cluster_col + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
+
+  for (int32_t w = first; w < first + windows; ++w) {
+    for (int32_t at = 0; at < TC_BITTCF_GROUP * T->window[w].num_groups; ++at) T->local[TC_BITTCF_GROUP * (size_t)T->local_first[w] + at] = (uint16_t)place_in(list, num, *columns++);
+  }
+}
+
+static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_columns, int32_t num_clusters)
+{
+  int64_t  total  = 0;
+  int32_t  widest = 0;
+  uint32_t groups = 0;
+
+  for (int32_t c = 0; c < num_clusters; ++c) {
+    num_columns[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
+    total += num_columns[c];
+    if ((int32_t)num_columns[c] > widest) widest = (int32_t)num_columns[c];
+  }
+  if (!tc_bittcf_clusters_pay(T->num_groups, total, num_clusters)) num_clusters = 0;
+  T->num_clusters        = num_clusters;
+  T->num_cluster_columns = num_clusters > 0 ? total : 0;
+  T->widest_cluster      = num_clusters > 0 ? widest : 0;
+  TC_CALL(new_array(&T->local_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->local_first));
+  TC_CALL(new_array(&T->local, num_clusters > 0 ? TC_BITTCF_GROUP * T->num_groups : 0, sizeof *T->local));
+  TC_CALL(new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
+  TC_CALL(new_array(&T->cluster_col, T->num_cluster_columns, sizeof *T->cluster_col));
+  if (num_clusters == 0) return TC_OK;
+  for (int32_t w = 0; w < T->num_windows; ++w) {
+    T->local_first[w] = groups;
+    groups += T->window[w].num_groups;
+  }
+  T->cluster_first[0] = 0;
+  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_columns[c];
+  for (int32_t c = 0; c < num_clusters; ++c) fill_cluster(T, c, columns);
+  return TC_OK;
+}
+
+static tc_status make_clusters(tc_bittcf *T)
+{
+  const int32_t num_clusters = (T->num_windows + T->cluster_windows - 1) / T->cluster_windows;
+  int64_t       most         = 0;
+  int32_t      *columns      = NULL;
+  uint32_t     *num_columns  = NULL;
+  tc_status     status;
+
+  for (int32_t c = 0; c < num_clusters; ++c) {
+    int64_t groups = 0;
+
+    for (int32_t w = c * T->cluster_windows; w < T->num_windows && w < (c + 1) * T->cluster_windows; ++w) groups += T->window[w].num_groups;
+    if (groups > most) most = groups;
+  }
+  status = new_array(&columns, TC_BITTCF_GROUP * most, sizeof *columns);
+  if (status == TC_OK) status = new_array(&num_columns, num_clusters, sizeof *num_columns);
+  if (status == TC_OK) status = build_clusters(T, columns, num_columns, num_clusters);
+  free(columns);
+  free(num_columns);
+  return status;
+}
+
+static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
+{
+  uint16_t *length = NULL;
+  int64_t   packed;
+  tc_status status;
+
+  T->num_rows     = A->num_rows;
+  T->num_cols     = A->num_cols;
+  T->num_nonzeros = A->row_ptr[A->num_rows];
+  choose_order(A, T);
+  TC_CALL(list_long_rows(A, T));
+  packed = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  TC_CALL(new_array(&T->window, T->num_windows, sizeof *T->window));
+  TC_CALL(new_array(&T->row_id, packed, sizeof *T->row_id));
+  TC_CALL(new_array(&T->csr_first, packed, sizeof *T->csr_first));
+  TC_CALL(new_array(&length, packed, sizeof *length));
+  place_rows(A, T, length);
+  status = lay_out(A, T, length);
+  if (status == TC_OK) status = new_array(&T->tiles, T->tile_units, 16);
+  if (status == TC_OK) fill_tiles(A, T, length);
+  free(length);
+  return status == TC_OK ? make_clusters(T) : status;
+}
+
+enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits
+
+static tc_status bittcf_build(const tc_csr *A, void *view)
+{
+  tc_status status;
+
+  TC_CALL(tc_csr_check(A));
+  TC_CHECK(A->num_rows <= MAX_ROWS, TC_ERR_LIMIT, "%d rows, format bittcf holds at most %d", A->num_rows, MAX_ROWS);
+  memset(view, 0, sizeof(tc_bittcf));
+  status = build_arrays(A, view);
+  if (status != TC_OK) tc_format_destroy(&tc_format_bittcf, view);
+  return status;
+}
+
+static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
+{
+  const tc_bittcf *T      = view;
+  const int64_t    packed = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  int              num    = 0;
+
+#define ARRAY(member, role, count, item_size) arrays[num++] = (tc_array){#member, role, offsetof(tc_bittcf, member), (size_t)(count), item_size, 0}
+  ARRAY(val, TC_ROLE_VALUE, T->num_nonzeros, sizeof *T->val);
+  ARRAY(window, TC_ROLE_INDEX, T->num_windows, sizeof *T->window);
+  ARRAY(row_id, TC_ROLE_INDEX, packed, sizeof *T->row_id);
+  ARRAY(csr_first, TC_ROLE_INDEX, packed, sizeof *T->csr_first);
+  ARRAY(long_row, TC_ROLE_INDEX, T->num_long, sizeof *T->long_row);
+  ARRAY(long_segments, TC_ROLE_INDEX, T->num_long, sizeof *T->long_segments);
+  ARRAY(long_first, TC_ROLE_INDEX, T->panels > 0 ? tc_bittcf_long_blocks(T) + 1 : 0, sizeof *T->long_first);
+  ARRAY(tiles, TC_ROLE_INDEX, T->tile_units, 16);
+  ARRAY(local_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_windows : 0, sizeof *T->local_first);
+  ARRAY(local, TC_ROLE_INDEX, T->num_clusters > 0 ? TC_BITTCF_GROUP * T->num_groups : 0, sizeof *T->local);
+  ARRAY(cluster_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_clusters + 1 : 0, sizeof *T->cluster_first);
+  ARRAY(cluster_col, TC_ROLE_INDEX, T->num_cluster_columns, sizeof *T->cluster_col);
+#undef ARRAY
+  return num;
+}
+
+static void bittcf_stats(const void *view, tc_stats *stats)
+{
+  const tc_bittcf *T = view;
+
+  stats->num_nonzeros     = T->num_nonzeros;
+  stats->num_slots        = T->num_nonzeros;
+  stats->num_tile_rows    = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  stats->num_nonempty_rows = T->num_rows;
+  snprintf(stats->classes, sizeof stats->classes, "%d windows of %dx%dx%d panels on %dx%dx%d, %lld groups, %.1f per tile, long %d, clusters %d (%.0f)", T->num_windows, T->order.panels[0], T->order.panels[1], T->order.panels[2], T->order.n[0], T->order.n[1],
+           T->order.n[2], (long long)T->num_groups, T->num_masks > 0 ? (double)T->num_nonzeros / (double)T->num_masks : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)T->num_cluster_columns / T->num_clusters : 0.0);
+}
+
+const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL};

@@ -1,0 +1,13 @@
+/*
+  A tc_bittcf in host memory: its values, and products over the packed arrays, the oracle of the device kernels. Products skip structural zeros, so what is not finite
+  in B reaches the rows that refer to it and no other.
+*/
+#pragma once
+#include "../../kernels/tc_bittcf.h"
+
+/* Takes the values csr_val [num_nonzeros], in the order of CSR; val is allocated. Always TC_OK */
+tc_status tc_bittcf_refill_host(const void *view, const double *csr_val);
+
+/* For tc_spmm_kernel tables */
+size_t    tc_spmm_bittcf_host_scratch(const void *view, int32_t n);
+tc_status tc_spmm_bittcf_host(const void *view, const tc_spmm_args *args, void *stream);

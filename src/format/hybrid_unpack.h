@@ -1,0 +1,87 @@
+/*
+  Reading the packed columns and values of the hybrid format on the host: whole blocks in the order of slots, and single entries. Plain C that compilers make vectors
+  of, for the instruction set of the function that it is inlined into.
+*/
+#pragma once
+#include "hybrid_lanes.h"
+#include <string.h>
+
+/* By how much to shift four things of `bits` bits, read as one word, to have thing p lowest */
+TC_INLINE int tc_shift_of(int p, int bits)
+{
+  const uint16_t one = 1;
+  uint8_t        first;
+
+  memcpy(&first, &one, sizeof first);
+  return bits * (first ? p : 3 - p);
+}
+
+/*
+  These set to[32 p + lane] = origin[lane] + base[p] + entry[places * lane + p], unsigned since padding may give anything. Four places of a lane are read as one word.
+*/
+TC_INLINE void tc_unpack8(const uint8_t *restrict entry, int places, const int32_t *restrict base, const int32_t *restrict origin, int32_t *restrict to)
+{
+  for (int p = 0; p < places; ++p) {
+    for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+      uint32_t word = entry[places * lane + p];
+
+      if (places == 4) {
+        memcpy(&word, entry + 4 * lane, sizeof word);
+        word = word >> tc_shift_of(p, 8) & 0xff;
+      }
+      to[TC_HYBRID_SLICE_ROWS * p + lane] = (int32_t)((uint32_t)origin[lane] + (uint32_t)base[p] + word);
+    }
+  }
+}
+
+TC_INLINE void tc_unpack16(const uint16_t *restrict entry, int places, const int32_t *restrict base, const int32_t *restrict origin, int32_t *restrict to)
+{
+  for (int p = 0; p < places; ++p) {
+    for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+      uint64_t word = entry[places * lane + p];
+
+      if (places == 4) {
+        memcpy(&word, entry + 4 * lane, sizeof word);
+        word = word >> tc_shift_of(p, 16) & 0xffff;
+      }
+      to[TC_HYBRID_SLICE_ROWS * p + lane] = (int32_t)((uint32_t)origin[lane] + (uint32_t)base[p] + (uint32_t)word);
+    }
+  }
+}
+
+TC_INLINE void tc_unpack32(const int32_t *restrict entry, int places, int32_t *restrict to)
+{
+  for (int p = 0; p < places; ++p) {
+    for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) to[TC_HYBRID_SLICE_ROWS * p + lane] = entry[places * lane + p];
+  }
+}
+
+/* All columns of an index block, not of SHIFT */
+TC_INLINE void tc_unpack_columns(const int32_t *block, tc_hybrid_index_kind kind, int places, const int32_t *origin, int32_t col[TC_HYBRID_BLOCK])
+{
+  if (kind == TC_HYBRID_U8) tc_unpack8((const uint8_t *)(block + 4), places, block, origin, col);
+  else if (kind == TC_HYBRID_U16) tc_unpack16((const uint16_t *)(block + 4), places, block, origin, col);
+  else tc_unpack32(block, places, col);
+}
+
+/* The column of place p in a lane of an index block, not of SHIFT; `entry` is places * lane + p */
+TC_INLINE int32_t tc_unpack_column(const int32_t *block, tc_hybrid_index_kind kind, int32_t origin, int p, int entry)
+{
+  if (kind == TC_HYBRID_I32) return block[entry];
+  return origin + block[p] + (kind == TC_HYBRID_U8 ? ((const uint8_t *)(block + 4))[entry] : ((const uint16_t *)(block + 4))[entry]);
+}
+
+/* Where in the dictionary all values of a block of D8 are */
+TC_INLINE void tc_unpack_codes(const uint8_t *block, int places, int32_t code[TC_HYBRID_BLOCK])
+{
+  static const int32_t zero[TC_HYBRID_SLICE_ROWS];
+
+  tc_unpack8(block, places, zero, zero, code);
+}
+
+/* Entry k of a lane */
+TC_INLINE double tc_unpack_value(const void *slots, tc_hybrid_value_kind kind, const double *dictionary, int places, int lane, int32_t k)
+{
+  if (kind == TC_HYBRID_D8) return dictionary[((const uint8_t *)slots)[TC_HYBRID_SLICE_ROWS * (k / places * places) + places * lane + k % places]];
+  return kind == TC_HYBRID_F64 ? ((const double *)slots)[TC_HYBRID_SLICE_ROWS * k + lane] : ((const float *)slots)[TC_HYBRID_SLICE_ROWS * k + lane];
+}

@@ -1,0 +1,136 @@
+/*
+  The values of the hybrid format on the host: kernels/tc_hybrid.h defines the kinds and the dictionary.
+*/
+#include "hybrid_values.h"
+#include "hybrid_lanes.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* Where values stand in the dictionary: a table with open addressing */
+enum { HASH_BITS = 10, HASH = 1 << HASH_BITS };
+typedef struct {
+  uint64_t bits[HASH];
+  int16_t  place[HASH]; // -1: free
+} lookup;
+
+static uint64_t bits_of(double value)
+{
+  uint64_t bits;
+
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/* The slot of these bits, or the free slot where they belong */
+static int find(const lookup *T, uint64_t bits)
+{
+  int slot = (int)(bits * UINT64_C(0x9e3779b97f4a7c15) >> (64 - HASH_BITS));
+
+  while (T->place[slot] >= 0 && T->bits[slot] != bits) slot = (slot + 1) % HASH;
+  return slot;
+}
+
+static int compare_bits(const void *a, const void *b)
+{
+  const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
+
+  return (left > right) - (left < right);
+}
+
+static void make_dictionary(const tc_hybrid *H, const double *csr_val, lookup *T)
+{
+  const int64_t stride  = H->num_nonzeros > TC_HYBRID_SAMPLE ? H->num_nonzeros / TC_HYBRID_SAMPLE : 1;
+  const int64_t samples = H->num_nonzeros < TC_HYBRID_SAMPLE ? H->num_nonzeros : TC_HYBRID_SAMPLE;
+  uint64_t      distinct[TC_HYBRID_DICTIONARY];
+  int           num = 0;
+
+  memset(T->place, -1, sizeof T->place);
+  for (int64_t i = 0; i < samples; ++i) {
+    const uint64_t bits = bits_of(csr_val[i * stride]);
+    const int      slot = find(T, bits);
+
+    if (T->place[slot] >= 0) continue;
+    if (num == TC_HYBRID_DICTIONARY) {
+      num = 0;
+      break;
+    }
+    T->bits[slot]   = bits;
+    T->place[slot]  = 0;
+    distinct[num++] = bits;
+  }
+  qsort(distinct, (size_t)num, sizeof *distinct, compare_bits);
+  for (int i = 0; i < num; ++i) T->place[find(T, distinct[i])] = (int16_t)i;
+  memset(H->dictionary, 0, TC_HYBRID_DICTIONARY * sizeof *H->dictionary);
+  memcpy(H->dictionary, distinct, (size_t)num * sizeof *distinct);
+  *H->dictionary_size = num;
+}
+
+/* These return 0 when they meet a value that their kind cannot hold. A narrower kind's bytes are all overwritten by the next. */
+TC_INLINE int put_d8(const tc_hybrid_lanes *L, int32_t stride, const lookup *T, const double *csr_val, uint8_t *to)
+{
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    const double *from  = csr_val + L->first[lane];
+    uint8_t      *place = to + L->places * lane;
+
+    for (int32_t k = 0; k < L->width; place += TC_HYBRID_SLICE_ROWS * L->places) {
+      for (int32_t p = 0; p < L->places; ++p, ++k) {
+        const int slot = k < L->count[lane] ? find(T, bits_of(from[stride * k])) : -1;
+
+        if (slot >= 0 && T->place[slot] < 0) return 0;
+        place[p] = slot >= 0 ? (uint8_t)T->place[slot] : 0;
+      }
+    }
+  }
+  return 1;
+}
+
+TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, float *to)
+{
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    const double *from = csr_val + L->first[lane];
+
+    for (int32_t k = 0; k < L->count[lane]; ++k) {
+      const float value = (float)from[stride * k];
+
+      if ((double)value != from[stride * k]) return 0; // also a NaN, whose bits processors convert differently
+      to[TC_HYBRID_SLICE_ROWS * k + lane] = value;
+    }
+    for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
+  }
+  return 1;
+}
+
+TC_INLINE void put_f64(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, double *to)
+{
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    const double *from = csr_val + L->first[lane];
+
+    for (int32_t k = 0; k < L->count[lane]; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = from[stride * k];
+    for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
+  }
+}
+
+TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, int dictionary_size, const lookup *T, const double *csr_val, void *to)
+{
+  if (dictionary_size > 0 && put_d8(L, stride, T, csr_val, to)) return TC_HYBRID_D8;
+  if (put_f32(L, stride, csr_val, to)) return TC_HYBRID_F32;
+  put_f64(L, stride, csr_val, to);
+  return TC_HYBRID_F64;
+}
+
+tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
+{
+  const tc_hybrid *H = view;
+  lookup           T;
+
+  make_dictionary(H, csr_val, &T);
+  for (int64_t piece = 0; piece < (int64_t)H->num_segments + H->num_slices; ++piece) {
+    tc_hybrid_lanes L;
+    void           *to;
+
+    tc_hybrid_lanes_of(H, piece, &L);
+    to            = (double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
+    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, *H->dictionary_size, &T, csr_val, to));
+  }
+  return TC_OK;
+}

@@ -1,0 +1,122 @@
+/*
+  The pattern of a matrix in the ids of the core, on the host or where a backend lives. The one place where PetscInt narrows; the callers have checked the sizes.
+*/
+#include "aijtccusparseimpl.h"
+
+enum {
+  MAX_ROW_GROUP = 6
+};
+
+/* Rows of a node, for the rows of the matrix or of its transpose: the block size, where it is small and divides them */
+PetscErrorCode MatTCGetRowGroup(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSideId side, int32_t *row_group)
+{
+  PetscInt size[MATTC_NUM_SIDES], rows[MATTC_NUM_SIDES];
+
+  PetscFunctionBegin;
+  PetscCall(MatGetBlockSizes(A, &size[MATTC_FORWARD], &size[MATTC_TRANSPOSE]));
+  PetscCall(MatGetLocalSize(A, &rows[MATTC_FORWARD], &rows[MATTC_TRANSPOSE]));
+  if (size[side] < 2) size[side] = tc->block_size[side];
+  *row_group = size[side] > 1 && size[side] <= MAX_ROW_GROUP && rows[side] % size[side] == 0 ? (int32_t)size[side] : 1;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row offsets and columns on the host, borrowed from the matrix or narrowed */
+static PetscErrorCode MatTCGetRows(Mat A, MatTCPattern *P, const int32_t **row_ptr, const int32_t **col)
+{
+  PetscInt  m;
+  PetscBool done;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, NULL, &P->ia, &P->ja, &done));
+  PetscCheck(done, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A matrix of type %s does not give its rows", ((PetscObject)A)->type_name);
+  if (sizeof(PetscInt) == sizeof(int32_t)) {
+    *row_ptr = (const int32_t *)P->ia;
+    *col     = (const int32_t *)P->ja;
+  } else {
+    const PetscInt nnz = P->ia[m];
+
+    PetscCall(PetscMalloc1(m + 1 + nnz, &P->narrow));
+    for (PetscInt i = 0; i <= m; i++) P->narrow[i] = (int32_t)P->ia[i];
+    for (PetscInt k = 0; k < nnz; k++) P->narrow[m + 1 + k] = (int32_t)P->ja[k];
+    *row_ptr = P->narrow;
+    *col     = P->narrow + m + 1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Give it back with MatTCPatternRestore() */
+PetscErrorCode MatTCPatternGetHost(Mat A, MatTCPattern *P)
+{
+  const int32_t *row_ptr;
+  PetscInt       m, n;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(P, sizeof(*P)));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatTCGetRows(A, P, &row_ptr, &P->host.col));
+  PetscCall(PetscMalloc1(m + 1, &P->wide));
+  for (PetscInt i = 0; i <= m; i++) P->wide[i] = row_ptr[i];
+  P->host.num_rows = (int32_t)m;
+  P->host.num_cols = (int32_t)n;
+  P->host.row_ptr  = P->wide;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Moves row offsets and columns from the host into one allocation of the backend */
+static tc_status MatTCUploadRows(const tc_backend *backend, const int32_t *row_ptr, const int32_t *col, tc_stream stream, MatTCPattern *P)
+{
+  const size_t rows = ((size_t)P->local.num_rows + 1) * sizeof(*row_ptr), cols = (size_t)P->local.nnz * sizeof(*col);
+
+  TC_CALL(tc_from_backend(backend, backend->alloc(rows + cols, &P->uploaded)));
+  P->local.row_ptr = (const int32_t *)P->uploaded;
+  P->local.col     = P->local.row_ptr + P->local.num_rows + 1;
+  TC_CALL(tc_from_backend(backend, backend->upload(P->uploaded, row_ptr, rows, stream)));
+  return tc_from_backend(backend, backend->upload((char *)P->uploaded + rows, col, cols, stream));
+}
+
+/*
+  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core. A failure goes into `status`; the pattern has to be
+  restored in any case.
+*/
+PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream stream, MatTCPattern *P, tc_status *status)
+{
+  const PetscBool host = (PetscBool)(backend == tc_backend_host());
+  MatInfo         info;
+  PetscInt        m, n;
+
+  PetscFunctionBegin;
+  PetscCall(PetscMemzero(P, sizeof(*P)));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  P->local.num_rows = (int32_t)m;
+  P->local.num_cols = (int32_t)n;
+  P->local.nnz      = (int64_t)info.nz_used;
+  if (!host && MATTC_DEVICE_PATTERN) {
+    PetscCall(MatTCGetDevicePattern(A, &P->device_row_ptr, &P->device_col));
+    P->local.row_ptr = P->device_row_ptr;
+    P->local.col     = P->device_col;
+    *status          = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream()));
+  } else {
+    const int32_t *row_ptr, *col;
+
+    PetscCall(MatTCGetRows(A, P, &row_ptr, &col));
+    P->local.row_ptr = row_ptr;
+    P->local.col     = col;
+    *status          = host ? TC_OK : MatTCUploadRows(backend, row_ptr, col, stream, P);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCPatternRestore(Mat A, const tc_backend *backend, MatTCPattern *P)
+{
+  PetscBool done;
+
+  PetscFunctionBegin;
+  if (P->uploaded) backend->release(P->uploaded);
+  PetscCall(PetscFree(P->narrow));
+  PetscCall(PetscFree(P->wide));
+  if (P->ia) PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, NULL, &P->ia, &P->ja, &done));
+  if (P->device_row_ptr) PetscCall(MatTCRestoreDevicePattern(A, &P->device_row_ptr, &P->device_col));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,178 @@
+/*
+  Products of a sequential matrix with dense blocks, C = A B, A^T B and A B^T. MatProduct finds MatProductSetFromOptions_AIJTCCUSPARSE() composed on the matrix under
+  the names of its parent and of the dense types; whatever is not ours goes on to the function the parent would have found. A product of ours has no data of its own:
+  its symbolic phase, which PETSc repeats at every product of a parallel matrix on the GPU, only gives C its type and sizes, all else is kept with the matrix.
+*/
+#include "aijtccusparseimpl.h"
+
+/* What the parent does with this product; nothing where it is known to be wrong, then PETSc multiplies column by column */
+PetscErrorCode MatTCParentProduct(Mat A, const MatTCParent *parent, Mat C)
+{
+  Mat       B;
+  PetscBool bound, wrong = PETSC_FALSE;
+  char      name[128];
+  PetscErrorCode (*f)(Mat) = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, NULL, &B, NULL));
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (parent->cuda && !parent->mpi && !bound) PetscCall(MatTCParentProductIsWrong(A, &wrong));
+  if (wrong) {
+    PetscCall(PetscInfo(C, "aijtccusparse does without the product of %s, which is wrong for matrices with many empty rows in this release of PETSc\n", parent->type));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  for (int i = 0; i < MATTC_NUM_DENSE; i++) {
+    PetscBool same;
+
+    PetscCall(PetscObjectTypeCompare((PetscObject)B, MatTCDenseType(parent, i), &same));
+    if (!same) continue;
+    f = parent->product[parent->cuda && bound][i];
+    PetscCall(MatTCProductKey(parent, i, name, sizeof(name)));
+    if (!f) PetscCall(PetscObjectQueryFunction((PetscObject)B, name, &f));
+  }
+  if (f) PetscCall((*f)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The name under which MatProduct looks for the product with a dense matrix of that type */
+PetscErrorCode MatTCProductKey(const MatTCParent *parent, int dense, char name[], size_t length)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, length, "MatProductSetFromOptions_%s_%s_C", parent->type, MatTCDenseType(parent, dense)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Composes our function under all its names, or what the parent has there, or nothing */
+PetscErrorCode MatTCComposeProducts(Mat A, const MatTCParent *parent, MatTCCompose what)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatBoundToCPU(A, &bound));
+  for (int i = 0; i < MATTC_NUM_DENSE; i++) {
+    char name[128];
+
+    PetscCall(MatTCProductKey(parent, i, name, sizeof(name)));
+    PetscCall(PetscObjectComposeFunction((PetscObject)A, name, what == MATTC_COMPOSE_OURS ? MatProductSetFromOptions_AIJTCCUSPARSE : what == MATTC_COMPOSE_PARENT ? parent->product[parent->cuda && bound][i] : NULL));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Local rows of B as the product takes it, local rows and columns of C */
+static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, PetscInt *inner, PetscInt *m, PetscInt *n)
+{
+  PetscInt am, an, bm, bn;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &am, &an));
+  PetscCall(MatGetLocalSize(B, &bm, &bn));
+  *inner = type == MATPRODUCT_AtB ? am : an;
+  *m     = type == MATPRODUCT_AtB ? an : am;
+  *n     = type == MATPRODUCT_ABt ? bm : bn;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the product ours? On the GPU the parent's A B^T reads B as it is; a matrix to be transposed first would lose against that. */
+static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, PetscBool *ours)
+{
+  const tc_backend *backend;
+  tc_key            key;
+  tc_stream         stream;
+  PetscInt          inner, m, n;
+
+  PetscFunctionBegin;
+  *ours = PETSC_FALSE;
+  if (!tc || (type != MATPRODUCT_AB && type != MATPRODUCT_AtB && type != MATPRODUCT_ABt)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+  if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
+  if (*ours && type == MATPRODUCT_ABt && backend != tc_backend_host()) PetscCall(MatTCParentProductIsWrong(A, ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Computes C with the parent, once and for all: the product stays the parent's until MatProductSetFromOptions() is called again */
+static PetscErrorCode MatTCProductByParent(Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatProductSetFromOptions(C)); /* comes to our function again, which sees why the product is not ours */
+  PetscCall(MatProductSymbolic(C));
+  PetscCheck(C->ops->productnumeric != MatProductNumeric_AIJTCCUSPARSE, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A product that failed is ours again");
+  PetscCall((*C->ops->productnumeric)(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  Mat                A, B;
+  MatProductType     type;
+  PetscBool          ours, done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, &B, NULL));
+  PetscCall(MatProductGetType(C, &type));
+  PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* MatProductReplaceMats() takes any matrix with the parent's type name */
+  if (ours) {
+    PetscInt inner, m, n;
+
+    PetscCall(MatTCContextGet(A, &tc));
+    PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+    PetscCall(MatTCDenseProduct(A, tc, type, B, C, (int32_t)inner, (int32_t)m, (int32_t)n, &done));
+  }
+  if (!done) PetscCall(MatTCProductByParent(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C is what the parent would make of it: on the GPU a CUDA matrix unless the user gave a host matrix; on the host a host matrix for A B, the type of B for others */
+static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat C)
+{
+  Mat               A, B;
+  MatProductType    type;
+  const MatTCParent *parent;
+  const tc_backend *backend;
+  PetscInt          inner, m, n;
+  PetscBool         dense, same;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, &B, NULL));
+  PetscCall(MatProductGetType(C, &type));
+  PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+  PetscCall(MatSetSizes(C, m, n, m, n));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)C, &dense, MATSEQDENSE, MATSEQDENSECUDA, ""));
+  if (!dense) {
+    PetscCall(MatTCParentFind(A, &parent));
+    PetscCall(MatTCCurrentBackend(A, parent, &backend));
+    PetscCall(MatSetType(C, backend != tc_backend_host() ? MATSEQDENSECUDA : type == MATPRODUCT_AB ? MATSEQDENSE : ((PetscObject)B)->type_name));
+    PetscCall(PetscObjectTypeCompare((PetscObject)B, ((PetscObject)C)->type_name, &same));
+    if (same) PetscCall(MatSetVecType(C, B->defaultvectype));
+  }
+  PetscCall(MatSetUp(C));
+  C->ops->productnumeric = MatProductNumeric_AIJTCCUSPARSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What MatProductSetFromOptions() finds */
+PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const MatTCParent *parent;
+  Mat                A, B;
+  MatProductType     type;
+  PetscBool          ours;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, &B, NULL));
+  PetscCall(MatProductGetType(C, &type));
+  PetscCall(MatTCParentFind(A, &parent));
+  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* PETSc copies composed functions to factors and submatrices */
+  PetscCall(MatTCContextGet(A, &tc));
+  if (ours && parent->mpi) {
+    PetscCall(MatProductSetFromOptions_MPIAIJTCCUSPARSE(A, tc, type, C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (ours) PetscCall(MatTCProductIsOurs(A, tc, type, B, &ours));
+  if (ours) C->ops->productsymbolic = MatProductSymbolic_AIJTCCUSPARSE;
+  else PetscCall(MatTCParentProduct(A, parent, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

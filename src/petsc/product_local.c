@@ -1,0 +1,222 @@
+/*
+  The local product with a dense block: the choice of a kernel, what it reads of the matrix, and the arrays of the blocks, which may lie on the other side of the bus.
+*/
+#include "aijtccusparseimpl.h"
+
+/* Forgets what products with dense blocks have built, and that they are left to the parent; keeps the counts */
+PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *tc)
+{
+  MatTCDense *dense = &tc->dense;
+
+  PetscFunctionBegin;
+  if (dense->spmm) dense->retired += tc_spmm_count(dense->spmm);
+  tc_spmm_destroy(&dense->spmm);
+  PetscCall(MatTCSideReset(tc, &dense->side));
+  PetscCall(MatTCSideReset(tc, &dense->packed));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the kernels choose by; the rows come from the host, where every matrix has them */
+static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_key *key, tc_stream stream, tc_status *status)
+{
+  MatTCPattern P;
+
+  PetscFunctionBegin;
+  if (tc_spmm_has_seen(dense->spmm, key)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCPatternGetLocal(A, tc_backend_host(), NULL, &P, status));
+  if (*status == TC_OK) {
+    const tc_csr_view rows = {.num_rows = P.local.num_rows, .num_cols = P.local.num_cols, .nnz = P.local.nnz, .row_ptr = P.local.row_ptr, .col = P.local.col};
+
+    *status = tc_spmm_look(dense->spmm, key, &rows, stream);
+  }
+  PetscCall(MatTCPatternRestore(A, tc_backend_host(), &P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What a kernel reads of the matrix */
+typedef struct {
+  const tc_spmm_kernel *kernel;
+  const void           *view;
+  tc_csr_view           csr; /* the view of kernels for CSR, borrowed from the matrix */
+  PetscBool             borrowed;
+  MatTCPattern          pattern;
+  const PetscScalar    *values;
+} MatTCSource;
+
+static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const tc_backend *backend, tc_stream stream, MatTCSource *S, tc_status *status)
+{
+  PetscFunctionBegin;
+  S->borrowed = PETSC_TRUE;
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &S->pattern, status));
+  if (backend == tc_backend_host()) PetscCall(MatSeqAIJGetArrayRead(A, &S->values));
+  else PetscCall(MatTCGetDeviceValues(A, &S->values));
+  S->csr.num_rows = S->pattern.local.num_rows;
+  S->csr.num_cols = S->pattern.local.num_cols;
+  S->csr.nnz      = S->pattern.local.nnz;
+  S->csr.row_ptr  = S->pattern.local.row_ptr;
+  S->csr.col      = S->pattern.local.col;
+  S->csr.val      = (const double *)(const void *)S->values;
+  tc_spmm_list_long_rows(dense->spmm, &S->csr);
+  S->view = &S->csr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, MatTCSource *S)
+{
+  PetscFunctionBegin;
+  if (!S->borrowed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (backend == tc_backend_host()) PetscCall(MatSeqAIJRestoreArrayRead(A, &S->values));
+  else PetscCall(MatTCRestoreDeviceValues(A, &S->values));
+  PetscCall(MatTCPatternRestore(A, backend, &S->pattern));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A current packed matrix of that format: what products with vectors use if it is that, else one of our own */
+static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
+{
+  MatTCSide *side = &tc->side[id];
+  tc_stream  stream;
+  PetscBool  ready = PETSC_FALSE, same = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!MatTCLeftToParent(tc)) PetscCall(MatTCEnsure(A, tc, side, &stream, &ready));
+  if (ready) PetscCall(PetscStrcmp(tc_plan_kernel(side->plan)->format, format, &same));
+  if (!same && id == MATTC_FORWARD) {
+    side = &tc->dense.packed;
+    if (side->plan && side->format != format) PetscCall(MatTCSideReset(tc, side));
+    side->format = format;
+    PetscCall(MatTCEnsure(A, tc, side, &stream, &same));
+  }
+  if (same) S->view = tc_plan_view(side->plan);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The kernel for the product and what it reads. A^T B takes CSR of A itself where there is a kernel for that, else the packed transpose. What cannot be packed is
+  multiplied from CSR.
+*/
+static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+{
+  static const char packed_transpose[] = "hybrid";
+  MatTCDense       *dense              = &tc->dense;
+
+  PetscFunctionBegin;
+  if (type == MATPRODUCT_AtB) {
+    S->kernel = tc_spmm_find(dense->spmm, "csr_transposed");
+    if (S->kernel) PetscCall(MatTCSourceFromCSR(A, dense, backend, stream, S, status));
+    else {
+      S->kernel = tc_spmm_find(dense->spmm, packed_transpose);
+      if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, packed_transpose, S));
+      if (!S->view) *status = tc_fail(TC_ERR_UNSUPPORTED, "no packed transpose for products with dense blocks");
+    }
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTCLook(A, dense, key, stream, status));
+  if (*status == TC_OK) *status = tc_spmm_choose(dense->spmm, n, &S->kernel);
+  if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
+  if (S->kernel != tc_spmm_find(dense->spmm, "csr")) {
+    PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
+    if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
+    S->kernel = tc_spmm_find(dense->spmm, "csr");
+  }
+  PetscCall(MatTCSourceFromCSR(A, dense, backend, stream, S, status));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The array of a dense matrix: on the host for the host backend, else where it is current */
+static PetscErrorCode MatTCDenseGet(Mat B, PetscBool write, PetscBool host, PetscScalar **array, PetscInt *ld, int *far)
+{
+  PetscMemType type = PETSC_MEMTYPE_HOST;
+
+  PetscFunctionBegin;
+  PetscCall(MatDenseGetLDA(B, ld));
+  if (write) PetscCall(host ? MatDenseGetArrayWrite(B, array) : MatDenseGetArrayWriteAndMemType(B, array, &type));
+  else PetscCall(host ? MatDenseGetArrayRead(B, (const PetscScalar **)array) : MatDenseGetArrayReadAndMemType(B, (const PetscScalar **)array, &type));
+  *far = !host && !PetscMemTypeDevice(type);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCDenseRestore(Mat B, PetscBool write, PetscBool host, PetscScalar **array)
+{
+  PetscFunctionBegin;
+  if (write) PetscCall(host ? MatDenseRestoreArrayWrite(B, array) : MatDenseRestoreArrayWriteAndMemType(B, array));
+  else PetscCall(host ? MatDenseRestoreArrayRead(B, (const PetscScalar **)array) : MatDenseRestoreArrayReadAndMemType(B, (const PetscScalar **)array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The launches. What they read belongs to the parent's stream, and other products share our memory: order our stream behind that one, and that one behind ours.
+*/
+static PetscErrorCode MatTCLaunch(Mat A, MatTCDense *dense, const MatTCSource *S, const tc_backend *backend, tc_spmm_product *P, Mat B, Mat C, tc_stream stream, tc_status *status)
+{
+  const PetscBool host   = (PetscBool)(backend == tc_backend_host());
+  const tc_stream source = host ? NULL : MatTCGetParentStream();
+  PetscScalar    *b, *c;
+  PetscInt        ldb, ldc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDenseGet(B, PETSC_FALSE, host, &b, &ldb, &P->b_far));
+  PetscCall(MatTCDenseGet(C, PETSC_TRUE, host, &c, &ldc, &P->c_far));
+  P->b   = (const double *)(const void *)b;
+  P->c   = (double *)(void *)c;
+  P->ldb = ldb;
+  P->ldc = ldc;
+  PetscCall(PetscLogEventBegin(MATTC_Dense, A, B, C, 0));
+  if (!host) PetscCall(PetscLogGpuTimeBegin());
+  if (stream != source) *status = tc_from_backend(backend, backend->wait(stream, source));
+  if (*status == TC_OK) *status = tc_spmm_multiply(dense->spmm, S->kernel, S->view, P, stream);
+  if (*status == TC_OK && stream != source) *status = tc_from_backend(backend, backend->wait(source, stream));
+  if (!host) PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(PetscLogEventEnd(MATTC_Dense, A, B, C, 0));
+  if (P->b_far) PetscCall(PetscLogCpuToGpu((PetscLogDouble)P->rows_b * P->n * (PetscLogDouble)sizeof(PetscScalar)));
+  if (P->c_far) PetscCall(PetscLogGpuToCpu((PetscLogDouble)P->rows_c * P->n * (PetscLogDouble)sizeof(PetscScalar)));
+  PetscCall(MatTCDenseRestore(B, PETSC_FALSE, host, &b));
+  PetscCall(MatTCDenseRestore(C, PETSC_TRUE, host, &c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Options of the core for the settings of the matrix */
+static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
+{
+  /* in the order of MatAIJTCCUSPARSESpMM */
+  static const char *const formats[] = {NULL, "bittcf", "csr", "hybrid", NULL};
+
+  return (tc_spmm_options){formats[tc->settings.spmm], tc->settings.exact_nonfinite};
+}
+
+/* C = A B, A^T B or A B^T; m, n local rows and columns of C, `inner` what is summed over. `done` is false if the parent has to do it. */
+PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, Mat C, int32_t inner, int32_t m, int32_t n, PetscBool *done)
+{
+  MatTCDense           *dense   = &tc->dense;
+  const tc_spmm_options options = MatTCDenseOptions(tc);
+  tc_spmm_product       P       = {.rows_b = inner, .rows_c = m, .n = n, .b_transposed = type == MATPRODUCT_ABt};
+  MatTCSource           S       = {.kernel = NULL};
+  const tc_backend     *backend;
+  tc_key                key;
+  tc_stream             stream;
+  tc_status             status = TC_OK;
+  Mat                   turned = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCBegin(A, tc, &dense->side, &backend, &key, &stream, done));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (dense->spmm && tc_spmm_backend(dense->spmm) != backend) PetscCall(MatTCDenseReset(tc));
+  if (!dense->spmm) status = tc_spmm_create(backend, &options, &dense->spmm);
+  if (status == TC_OK) PetscCall(MatTCSourceGet(A, tc, type, n, backend, &key, stream, &S, &status));
+  if (status == TC_OK && P.b_transposed && backend != tc_backend_host()) {
+    PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &turned));
+    P.b_transposed = 0;
+  }
+  if (status == TC_OK) PetscCall(MatTCLaunch(A, dense, &S, backend, &P, turned ? turned : B, C, stream, &status));
+  PetscCall(MatDestroy(&turned));
+  PetscCall(MatTCSourceRestore(A, backend, &S));
+  if (status == TC_OK) {
+    const PetscLogDouble flops = 2.0 * (PetscLogDouble)key.nnz * n;
+
+    PetscCall(backend == tc_backend_host() ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
+  } else {
+    PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));
+    *done = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

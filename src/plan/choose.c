@@ -1,0 +1,111 @@
+#include "choose.h"
+#include <stdio.h>
+#include <string.h>
+
+/*
+  When scalar arithmetic beats tensor-core fragments on a device. A fragment spreads a row over four lanes, a scalar lane owns one: the latter wins on short rows
+  and, given enough rows to fill the device, where gathers do not coalesce, but one long row holds its whole warp up.
+  Measured with tcbench on an H200, `tcbench spmv -arithmetic mma,fma` (docs/performance.md); sm_80 follows it unmeasured. Devices that are not listed have no FP64
+  tensor cores worth using.
+*/
+typedef struct {
+  int sm;
+  struct {
+    int32_t longest_row;    // scalar only if there are rows of tiles and none is longer
+    double  mean_row;       // scalar if the mean is at most this
+    double  scattered;      // or if at least this share of the entries is scattered
+    int64_t scattered_rows; // and there are so many rows of tiles
+  } dasp;
+  struct {
+    double entry_us;  // a lane needs per entry of its row, latency included
+    double bytes_us;  // bytes that the device moves per microsecond
+    double least_us;  // no product is faster
+    double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time
+  } hybrid;
+} policy;
+
+static const policy policies[] = {
+  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 0.5}},
+  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 0.5}},
+};
+
+static const policy *find_policy(int sm)
+{
+  for (size_t i = 0; i < sizeof policies / sizeof policies[0]; ++i) {
+    if (policies[i].sm == sm) return &policies[i];
+  }
+  return NULL;
+}
+
+static int scalar_dasp(const policy *P, const tc_stats *S, char why[TC_MAX_WHY])
+{
+  snprintf(why, TC_MAX_WHY, "tile rows: %lld, mean %.1f, longest %d, scattered %.0f%%", (long long)S->num_tile_rows, S->mean_tile_row, S->longest_tile_row, 100 * S->scattered);
+  if (S->num_tile_rows == 0 || S->longest_tile_row > P->dasp.longest_row) return 0;
+  return S->mean_tile_row <= P->dasp.mean_row || (S->scattered >= P->dasp.scattered && S->num_tile_rows >= P->dasp.scattered_rows);
+}
+
+/* The product takes what its bytes take, about 10 per entry and 20 per row */
+static int scalar_hybrid(const policy *P, const tc_stats *S, char why[TC_MAX_WHY])
+{
+  const double row_us = P->hybrid.entry_us * S->longest_tile_row, bytes_us = (10.0 * (double)S->num_nonzeros + 20.0 * (double)S->num_nonempty_rows) / P->hybrid.bytes_us;
+  const double all_us = bytes_us > P->hybrid.least_us ? bytes_us : P->hybrid.least_us;
+
+  snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us", S->longest_tile_row, row_us, all_us);
+  return row_us <= P->hybrid.share * all_us;
+}
+
+static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char why[TC_MAX_WHY])
+{
+  const policy *P = find_policy(sm);
+
+  if (P == NULL) {
+    snprintf(why, TC_MAX_WHY, "no FP64 tensor cores on sm_%d", sm);
+    return TC_ARITHMETIC_FMA;
+  }
+  return (strcmp(format, "hybrid") == 0 ? scalar_hybrid : scalar_dasp)(P, S, why) ? TC_ARITHMETIC_FMA : TC_ARITHMETIC_MMA;
+}
+
+const char *tc_choose_format(int sm)
+{
+  return sm == 0 ? "dasp" : "hybrid";
+}
+
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
+{
+  static const char *const names[] = {[TC_ARITHMETIC_MMA] = "mma", [TC_ARITHMETIC_FMA] = "fma", [TC_ARITHMETIC_HOST] = "host"};
+  tc_arithmetic            arithmetic;
+  int                      num;
+  const tc_kernel         *kernels = backend->kernels(&num);
+
+  if (sm == 0) {
+    arithmetic = TC_ARITHMETIC_HOST;
+    snprintf(why, TC_MAX_WHY, "host backend");
+  } else if (asked != TC_ARITHMETIC_AUTO) {
+    arithmetic = asked;
+    snprintf(why, TC_MAX_WHY, "asked for");
+  } else arithmetic = by_policy(sm, format, stats, why);
+  *kernel = NULL;
+  for (int i = 0; i < num && *kernel == NULL; ++i) {
+    if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && sm >= kernels[i].min_sm) *kernel = &kernels[i];
+  }
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no %s kernel for format %s on backend %s, sm_%d", names[arithmetic], format, backend->name, sm);
+  return TC_OK;
+}
+
+static double median(const double of[TC_TRIAL_REPEATS])
+{
+  const double low = of[0] < of[1] ? of[0] : of[1], high = of[0] < of[1] ? of[1] : of[0];
+
+  _Static_assert(TC_TRIAL_REPEATS == 3, "the median of three");
+  return of[2] < low ? low : of[2] > high ? high : of[2];
+}
+
+void tc_choose_by_time(const double ours_ms[TC_TRIAL_REPEATS], const double theirs_ms[TC_TRIAL_REPEATS], double conversion_ms, tc_trial *trial)
+{
+  const double margin = 1.1; // within it the bits decide, which are the same everywhere only on our side
+
+  trial->ours_ms    = median(ours_ms);
+  trial->theirs_ms  = median(theirs_ms);
+  trial->theirs     = margin * trial->theirs_ms < trial->ours_ms;
+  trial->break_even = trial->ours_ms < trial->theirs_ms ? conversion_ms / (trial->theirs_ms - trial->ours_ms) : 0;
+}

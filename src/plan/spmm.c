@@ -1,0 +1,333 @@
+#include "spmm.h"
+#include "plan.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Memory that lasts from product to product and only grows */
+typedef enum {
+  ROOM_KERNEL, // scratch of the kernel
+  ROOM_B,      // a far or transposed block on its way
+  ROOM_C,
+  NUM_ROOMS
+} room_id;
+
+typedef struct {
+  void  *local;
+  size_t bytes;
+} room;
+
+/* What the choice of a kernel depends on */
+typedef enum { COLUMNS, MEAN_ROW, LONGEST_ROW, SCATTERED, NUM_QUANTITIES } quantity;
+
+struct tc_spmm {
+  const tc_backend     *backend;
+  tc_spmm_options       options;
+  int                   sm;
+  int                   seen; // `key` and what follows are valid
+  tc_key                key;
+  double                quantity[NUM_QUANTITIES]; // all but COLUMNS
+  int32_t               num_long, num_segments;
+  int32_t              *long_rows; // [num_long] rows, [num_long + 1] first segments, local
+  room                  rooms[NUM_ROOMS];
+  const tc_spmm_kernel *last;
+  int64_t               count;
+  char                  why[160];
+};
+
+/*
+  The first rule that applies and whose format has a kernel decides; unmeasured so far. The host has kernels for CSR only.
+*/
+static const struct {
+  const char *format;
+  quantity    quantity;
+  int         at_least; // or at most
+  double      bound;
+} rules[] = {
+  {"hybrid", COLUMNS,     0, 8  },
+  {"hybrid", MEAN_ROW,    0, 8  },
+  {"csr",    SCATTERED,   1, 0.5},
+  {"csr",    LONGEST_ROW, 1, 256},
+  {"bittcf", COLUMNS,     1, 0  },
+  {"hybrid", COLUMNS,     1, 0  },
+  {"csr",    COLUMNS,     1, 0  },
+};
+
+/* Formats whose kernels multiply the structural zeros of a tile */
+static const char *const with_structural_zeros[] = {"bittcf"};
+
+tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *options, tc_spmm **spmm)
+{
+  int sm;
+
+  *spmm = NULL;
+  TC_CALL(tc_from_backend(backend, backend->probe(&sm)));
+  *spmm = calloc(1, sizeof **spmm);
+  TC_CHECK(*spmm != NULL, TC_ERR_MEMORY, "no host memory for products with dense blocks");
+  (*spmm)->backend = backend;
+  (*spmm)->options = *options;
+  (*spmm)->sm      = sm;
+  return TC_OK;
+}
+
+static void forget_pattern(tc_spmm *S)
+{
+  S->backend->release(S->long_rows);
+  S->long_rows = NULL;
+  S->num_long = S->num_segments = 0;
+  S->seen                       = 0;
+}
+
+void tc_spmm_destroy(tc_spmm **spmm)
+{
+  if (*spmm == NULL) return;
+  forget_pattern(*spmm);
+  for (int r = 0; r < NUM_ROOMS; ++r) (*spmm)->backend->release((*spmm)->rooms[r].local);
+  free(*spmm);
+  *spmm = NULL;
+}
+
+/* At least `bytes` of that room */
+static tc_status reserve(tc_spmm *S, room_id id, size_t bytes, double **local)
+{
+  room *R = &S->rooms[id];
+
+  if (R->bytes < bytes) {
+    S->backend->release(R->local);
+    *R = (room){NULL, 0};
+    TC_CALL(tc_from_backend(S->backend, S->backend->alloc(bytes, &R->local)));
+    R->bytes = bytes;
+  }
+  *local = bytes > 0 ? R->local : NULL;
+  return TC_OK;
+}
+
+int tc_spmm_has_seen(const tc_spmm *S, const tc_key *key)
+{
+  return S->seen && S->key.id == key->id && S->key.pattern == key->pattern && S->key.nnz == key->nnz;
+}
+
+/* Share of entries whose column is not near that of the entry above; of rows in a sample */
+static double scattered_share(const tc_csr_view *rows)
+{
+  enum { SAMPLE = 1024, NEAR = 16 };
+  const int32_t stride = rows->num_rows > SAMPLE ? rows->num_rows / SAMPLE : 1;
+  int64_t       entries = 0, far = 0;
+
+  for (int32_t i = 1; i < rows->num_rows; i += stride) {
+    const int32_t above = rows->row_ptr[i - 1], first = rows->row_ptr[i], length = rows->row_ptr[i + 1] - first;
+
+    for (int32_t k = 0; k < length; ++k) far += above + k >= first || abs(rows->col[first + k] - rows->col[above + k]) > NEAR;
+    entries += length;
+  }
+  return entries > 0 ? (double)far / (double)entries : 0;
+}
+
+/* The list of long rows, as tc_csr_view has it, in one allocation */
+static tc_status list_long_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
+{
+  const size_t bytes = (2 * (size_t)S->num_long + 1) * sizeof(int32_t);
+  int32_t     *list, *first;
+  int32_t      r = 0;
+  void        *local;
+  tc_status    status;
+
+  if (S->num_long == 0) return TC_OK;
+  list = malloc(bytes);
+  TC_CHECK(list != NULL, TC_ERR_MEMORY, "no host memory for a list of %d long rows", S->num_long);
+  first    = list + S->num_long;
+  first[0] = 0;
+  for (int32_t i = 0; i < rows->num_rows; ++i) {
+    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
+
+    if (length < TC_SPMM_SEGMENT) continue;
+    list[r]      = i;
+    first[r + 1] = first[r] + (length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT;
+    ++r;
+  }
+  S->num_segments = first[r];
+  status          = S->backend->alloc(bytes, &local);
+  S->long_rows    = local;
+  if (status == TC_OK) status = S->backend->upload(local, list, bytes, stream);
+  if (status == TC_OK) status = S->backend->synchronize(stream); // the list goes
+  free(list);
+  return tc_from_backend(S->backend, status);
+}
+
+tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
+{
+  int32_t   longest = 0;
+  tc_status status;
+
+  if (tc_spmm_has_seen(S, key)) return TC_OK;
+  forget_pattern(S);
+  for (int32_t i = 0; i < rows->num_rows; ++i) {
+    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
+
+    if (length > longest) longest = length;
+    if (length >= TC_SPMM_SEGMENT) ++S->num_long;
+  }
+  S->quantity[MEAN_ROW]    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
+  S->quantity[LONGEST_ROW] = longest;
+  S->quantity[SCATTERED]   = scattered_share(rows);
+  status                   = list_long_rows(S, rows, stream);
+  if (status != TC_OK) forget_pattern(S);
+  TC_CALL(status);
+  S->key  = *key;
+  S->seen = 1;
+  return TC_OK;
+}
+
+void tc_spmm_list_long_rows(const tc_spmm *S, tc_csr_view *view)
+{
+  view->num_long     = S->num_long;
+  view->num_segments = S->num_segments;
+  view->long_row     = S->long_rows;
+  view->long_first   = S->num_long > 0 ? S->long_rows + S->num_long : NULL;
+}
+
+const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
+{
+  int                   num;
+  const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
+
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(kernels[i].format, format) == 0 && S->sm >= kernels[i].min_sm) return &kernels[i];
+  }
+  return NULL;
+}
+
+static int is_allowed(const tc_spmm *S, const char *format)
+{
+  for (size_t i = 0; S->options.exact_nonfinite && i < sizeof with_structural_zeros / sizeof with_structural_zeros[0]; ++i) {
+    if (strcmp(with_structural_zeros[i], format) == 0) return 0;
+  }
+  return 1;
+}
+
+tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+{
+  *kernel = NULL;
+  TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
+  if (S->sm > 0 && S->options.format != NULL) {
+    TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
+    *kernel = tc_spmm_find(S, S->options.format);
+    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", S->options.format, S->backend->name, S->sm);
+    snprintf(S->why, sizeof S->why, "asked for");
+    return TC_OK;
+  }
+  S->quantity[COLUMNS] = n;
+  if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
+  else snprintf(S->why, sizeof S->why, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%", n, S->quantity[MEAN_ROW], S->quantity[LONGEST_ROW], 100 * S->quantity[SCATTERED]);
+  for (size_t r = 0; r < sizeof rules / sizeof rules[0] && *kernel == NULL; ++r) {
+    const double value = S->quantity[rules[r].quantity];
+
+    if (is_allowed(S, rules[r].format) && (rules[r].at_least ? value >= rules[r].bound : value <= rules[r].bound)) *kernel = tc_spmm_find(S, rules[r].format);
+  }
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
+  return TC_OK;
+}
+
+/* to[i + j * rows] = from[j + i * ld]: a block of the transpose of B, on the host */
+static void transpose(int32_t rows, int32_t n, const double *from, int64_t ld, double *to)
+{
+  enum { TILE = 16 };
+
+  for (int32_t first = 0; first < rows; first += TILE) {
+    const int32_t end = rows - first < TILE ? rows : first + TILE;
+
+    for (int32_t j = 0; j < n; ++j) {
+      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = from[j + i * ld];
+    }
+  }
+}
+
+/* Columns of a block from the host, or to it; `local` has no gaps between columns, the end of a column of `far` may be followed by what is not ours */
+static tc_status copy_columns(tc_spmm *S, int upload, int32_t rows, int32_t n, double *far, int64_t ld, double *local, tc_stream stream)
+{
+  const int     whole = ld == rows;
+  const int32_t steps = whole ? 1 : n;
+  const size_t  bytes = (size_t)rows * (size_t)(whole ? n : 1) * sizeof *local;
+
+  for (int64_t j = 0; j < steps && bytes > 0; ++j) {
+    if (upload) TC_CALL(tc_from_backend(S->backend, S->backend->upload(local + j * rows, far + j * ld, bytes, stream)));
+    else TC_CALL(tc_from_backend(S->backend, S->backend->download(far + j * ld, local + j * rows, bytes, stream)));
+  }
+  return TC_OK;
+}
+
+/* Columns first .. first + n - 1 of B where the kernel can read them */
+static tc_status bring_b(tc_spmm *S, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
+{
+  const double *from  = P->b + (P->b_transposed ? first : first * P->ldb);
+  const size_t  bytes = (size_t)P->rows_b * (size_t)n * sizeof *from;
+  double       *local;
+
+  args->b   = from;
+  args->ldb = P->ldb;
+  TC_CHECK(!P->b_transposed || S->sm == 0, TC_ERR_UNSUPPORTED, "no kernel on backend %s takes the transpose of a block", S->backend->name);
+  if (!P->b_far && !P->b_transposed) return TC_OK;
+  TC_CALL(reserve(S, ROOM_B, bytes, &local));
+  args->b   = local;
+  args->ldb = P->rows_b;
+  if (P->b_transposed) {
+    transpose(P->rows_b, n, from, P->ldb, local);
+    return TC_OK;
+  }
+  TC_CALL(copy_columns(S, 1, P->rows_b, n, (double *)from, P->ldb, local, stream));
+  return tc_from_backend(S->backend, S->backend->synchronize(stream)); // the host's array may be pinned, and change as soon as we return
+}
+
+static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *P, int32_t first, int32_t n, tc_stream stream)
+{
+  double      *to   = P->c + first * P->ldc;
+  tc_spmm_args args = {.n = n, .c = to, .ldc = P->ldc, .add = P->add};
+
+  TC_CALL(bring_b(S, P, first, n, &args, stream));
+  if (P->c_far) {
+    args.ldc = P->rows_c;
+    TC_CALL(reserve(S, ROOM_C, (size_t)P->rows_c * (size_t)n * sizeof *to, &args.c));
+    if (P->add) TC_CALL(copy_columns(S, 1, P->rows_c, n, to, P->ldc, args.c, stream));
+  }
+  TC_CALL(reserve(S, ROOM_KERNEL, kernel->scratch(view, n), &args.scratch));
+  TC_CALL(tc_from_backend(S->backend, kernel->multiply(view, &args, stream)));
+  return P->c_far ? copy_columns(S, 0, P->rows_c, n, to, P->ldc, args.c, stream) : TC_OK;
+}
+
+tc_status tc_spmm_multiply(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream)
+{
+  for (int32_t first = 0; first < product->n; first += TC_SPMM_COLUMNS) {
+    TC_CALL(multiply_columns(S, kernel, view, product, first, product->n - first < TC_SPMM_COLUMNS ? product->n - first : TC_SPMM_COLUMNS, stream));
+  }
+  S->last = kernel;
+  ++S->count;
+  return TC_OK;
+}
+
+const tc_spmm_kernel *tc_spmm_last(const tc_spmm *S)
+{
+  return S->last;
+}
+
+const char *tc_spmm_why(const tc_spmm *S)
+{
+  return S->why;
+}
+
+int64_t tc_spmm_count(const tc_spmm *S)
+{
+  return S->count;
+}
+
+size_t tc_spmm_bytes(const tc_spmm *S)
+{
+  size_t bytes = 0;
+
+  for (int r = 0; r < NUM_ROOMS; ++r) bytes += S->rooms[r].bytes;
+  return bytes;
+}
+
+const tc_backend *tc_spmm_backend(const tc_spmm *S)
+{
+  return S->backend;
+}

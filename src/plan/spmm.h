@@ -1,0 +1,57 @@
+/*
+  tc_spmm - products of one matrix with dense blocks on one backend: which kernel multiplies n columns, in how many launches, and the memory that products need in
+  between. It knows formats by name only; the caller brings the view of the one that was chosen.
+*/
+#pragma once
+#include "../../kernels/tc_backend.h"
+#include "cache.h"
+
+typedef struct tc_spmm tc_spmm;
+
+typedef struct {
+  const char *format;          // name of the format, NULL: choose; the host has one only and ignores it
+  int         exact_nonfinite; // only kernels that multiply no structural zeros
+} tc_spmm_options;
+
+/* A product of any number of columns, all blocks column-major */
+typedef struct {
+  int32_t       rows_b, rows_c, n;
+  const double *b; // [rows_b, n], or with b_transposed [n, rows_b]
+  int64_t       ldb;
+  double       *c; // [rows_c, n]
+  int64_t       ldc;
+  int           add;          // C += A B
+  int           b_transposed; // b holds the transpose of B; only on the host
+  int           b_far, c_far; // in the memory of the host, not of the backend
+} tc_spmm_product;
+
+/* Nothing is allocated on the device before the first product. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE */
+tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *options, tc_spmm **spmm);
+void      tc_spmm_destroy(tc_spmm **spmm);
+
+/*
+  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the list of long rows. `rows` is CSR on the host, without
+  values. Waits for the device.
+*/
+tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
+int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
+
+/* Puts the list of long rows, local, into the view of CSR */
+void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
+
+/*
+  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The other: the row for
+  a format, asked for or not; NULL if there is none.
+*/
+tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
+const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
+
+/* Enqueues the product; waits for the device only if a block is far. `view` is what the kernel's format says. */
+tc_status tc_spmm_multiply(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream);
+
+/* The last product and the number of them, for views: its kernel (NULL: none yet), why that one, and the memory held on the backend */
+const tc_spmm_kernel *tc_spmm_last(const tc_spmm *spmm);
+const char           *tc_spmm_why(const tc_spmm *spmm);
+int64_t               tc_spmm_count(const tc_spmm *spmm);
+size_t                tc_spmm_bytes(const tc_spmm *spmm);
+const tc_backend     *tc_spmm_backend(const tc_spmm *spmm);

@@ -1,0 +1,147 @@
+/*
+  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD and STORE, and includes this
+  file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
+
+  A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
+*/
+
+TARGET static inline void NAME(pack)(int32_t rows, int32_t n, const double *b, int64_t ldb, double *restrict panel)
+{
+  for (int32_t k = 0; k < rows; ++k) {
+    for (int32_t j = 0; j < WIDTH; ++j) panel[WIDTH * (int64_t)k + j] = j < n ? b[k + j * ldb] : 0.0;
+  }
+}
+
+TARGET static inline void NAME(unpack)(int32_t rows, int32_t n, const double *restrict panel, double *restrict c, int64_t ldc, int add)
+{
+  for (int32_t j = 0; j < n; ++j) {
+    for (int32_t k = 0; k < rows; ++k) c[k + j * ldc] = add ? c[k + j * ldc] + panel[WIDTH * k + j] : panel[WIDTH * k + j];
+  }
+}
+
+/* C for n <= WIDTH columns */
+TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const double *panel, double *c, int64_t ldc, int add)
+{
+  for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
+    const int32_t rows = A->num_rows - first < TILE_ROWS ? A->num_rows - first : TILE_ROWS;
+    double        tile[TILE_ROWS * WIDTH];
+
+    for (int32_t r = 0; r < rows; ++r) {
+      const int32_t end   = A->row_ptr[first + r + 1];
+      int32_t       e     = A->row_ptr[first + r];
+      SUMS          total = ZERO();
+
+      while (e < end) {
+        const int32_t stop = end - e < TC_SPMM_SEGMENT ? end : e + TC_SPMM_SEGMENT;
+        SUMS          sum  = ZERO();
+
+        for (; e < stop; ++e) sum = STEP(sum, A->val[e], panel + WIDTH * (int64_t)A->col[e]);
+        total = ADD(total, sum);
+      }
+      STORE(tile + WIDTH * r, total);
+    }
+    NAME(unpack)(rows, n, tile, c + first, ldc, add);
+  }
+}
+
+/* The chains of `num` entries for n columns, FEW at most; n is a constant where this is called */
+TARGET static inline __attribute__((always_inline)) void NAME(chains)(const int32_t *col, const double *val, int32_t num, int n, const double *b, int64_t ldb, double sum[FEW])
+{
+  for (int j = 0; j < n; ++j) sum[j] = 0;
+  for (int32_t e = 0; e < num; ++e) {
+    for (int j = 0; j < n; ++j) sum[j] = fma(val[e], b[col[e] + j * ldb], sum[j]);
+  }
+}
+
+/* C for n columns without a panel */
+TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const tc_csr_view *A, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+{
+  const int32_t *row_ptr = A->row_ptr, *col = A->col;
+  const double  *val = A->val;
+
+  for (int32_t row = 0; row < A->num_rows; ++row) {
+    const int32_t end = row_ptr[row + 1];
+    int32_t       e   = row_ptr[row];
+    double        sum[FEW], total[FEW] = {0};
+
+    for (; end - e > TC_SPMM_SEGMENT; e += TC_SPMM_SEGMENT) {
+      NAME(chains)(col + e, val + e, TC_SPMM_SEGMENT, n, b, ldb, sum);
+      for (int j = 0; j < n; ++j) total[j] += sum[j];
+    }
+    NAME(chains)(col + e, val + e, end - e, n, b, ldb, sum);
+    for (int j = 0; j < n; ++j) {
+      total[j] += sum[j];
+      c[row + j * ldc] = add ? c[row + j * ldc] + total[j] : total[j];
+    }
+  }
+}
+
+TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
+{
+  for (int32_t j = 0, n; j < args->n; j += n) {
+    const double *b = args->b + j * args->ldb;
+    double       *c = args->c + j * args->ldc;
+
+    n = panel_columns(A, args->n - j);
+    if (n > 0) {
+      NAME(pack)(A->num_cols, n, b, args->ldb, args->scratch);
+      NAME(panel_product)(A, n, args->scratch, c, args->ldc, args->add);
+      continue;
+    }
+    n = args->n - j < FEW ? args->n - j : FEW;
+    if (n == 4) NAME(direct_product)(A, 4, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 3) NAME(direct_product)(A, 3, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 2) NAME(direct_product)(A, 2, b, args->ldb, c, args->ldc, args->add);
+    else NAME(direct_product)(A, 1, b, args->ldb, c, args->ldc, args->add);
+  }
+}
+
+/*
+  C = A^T B, n <= WIDTH columns. The entries of a column of A come in the order of the rows: what is summed up is the row of A^T. `count` is the entries of the present
+  segment modulo TC_SPMM_SEGMENT.
+*/
+TARGET static void NAME(transposed_panel)(const tc_csr_view *A, int32_t n, const double *b, int64_t ldb, double *c, int64_t ldc, int add, double *sum, double *total, uint8_t *count)
+{
+  memset(sum, 0, sizeof(double) * WIDTH * (size_t)A->num_cols);
+  memset(total, 0, sizeof(double) * WIDTH * (size_t)A->num_cols);
+  memset(count, 0, (size_t)A->num_cols);
+  for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
+    const int32_t rows = A->num_rows - first < TILE_ROWS ? A->num_rows - first : TILE_ROWS;
+    double        tile[TILE_ROWS * WIDTH];
+
+    NAME(pack)(rows, n, b + first, ldb, tile);
+    for (int32_t r = 0; r < rows; ++r) {
+      for (int32_t e = A->row_ptr[first + r]; e < A->row_ptr[first + r + 1]; ++e) {
+        const int32_t col = A->col[e];
+        double       *to  = sum + WIDTH * (int64_t)col;
+
+        STORE(to, STEP(LOAD(to), A->val[e], tile + WIDTH * r));
+        if (++count[col] == 0) {
+          STORE(total + WIDTH * (int64_t)col, ADD(LOAD(total + WIDTH * (int64_t)col), LOAD(to)));
+          STORE(to, ZERO());
+        }
+      }
+    }
+  }
+  for (int64_t col = 0; col < A->num_cols; ++col) STORE(sum + WIDTH * col, ADD(LOAD(total + WIDTH * col), LOAD(sum + WIDTH * col)));
+  NAME(unpack)(A->num_cols, n, sum, c, ldc, add);
+}
+
+TARGET static void NAME(transposed_product)(const tc_csr_view *A, const tc_spmm_args *args)
+{
+  double  *sum   = args->scratch, *total = sum + WIDTH * (size_t)A->num_cols;
+  uint8_t *count = (uint8_t *)(total + WIDTH * (size_t)A->num_cols);
+
+  for (int32_t j = 0; j < args->n; j += WIDTH) {
+    NAME(transposed_panel)(A, args->n - j < WIDTH ? args->n - j : WIDTH, args->b + j * args->ldb, args->ldb, args->c + j * args->ldc, args->ldc, args->add, sum, total, count);
+  }
+}
+
+#undef TARGET
+#undef NAME
+#undef SUMS
+#undef ZERO
+#undef LOAD
+#undef STEP
+#undef ADD
+#undef STORE

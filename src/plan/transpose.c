@@ -1,0 +1,103 @@
+#include "transpose.h"
+#include <stdlib.h>
+
+struct tc_transpose {
+  const tc_backend *backend;
+  tc_plan          *plan;   // of A^T
+  double           *values; // [nnz], of A^T in the order of CSR, local, scratch of a refill
+  int32_t          *perm;   // [nnz], where they are in A, local; the end of the allocation that begins with `values`
+  int64_t           nnz;
+};
+
+tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *options, tc_transpose **transpose)
+{
+  tc_plan *plan;
+
+  *transpose = NULL;
+  TC_CALL(tc_plan_create(backend, options, &plan));
+  *transpose = calloc(1, sizeof **transpose);
+  if (*transpose == NULL) tc_plan_destroy(&plan);
+  TC_CHECK(*transpose != NULL, TC_ERR_MEMORY, "no host memory for a transpose");
+  (*transpose)->backend = backend;
+  (*transpose)->plan    = plan;
+  return TC_OK;
+}
+
+static void release_arrays(tc_transpose *T)
+{
+  T->backend->release(T->values);
+  T->values = NULL;
+  T->perm   = NULL;
+  T->nnz    = 0;
+}
+
+void tc_transpose_destroy(tc_transpose **transpose)
+{
+  if (*transpose == NULL) return;
+  tc_plan_destroy(&(*transpose)->plan);
+  release_arrays(*transpose);
+  free(*transpose);
+  *transpose = NULL;
+}
+
+tc_plan *tc_transpose_plan(const tc_transpose *transpose)
+{
+  return transpose->plan;
+}
+
+/* A local pattern on the host, for formats that are packed there */
+static tc_status download(const tc_transpose *T, const tc_csr_local *local, int64_t *row_ptr, int32_t *col, int32_t *narrow, tc_stream stream)
+{
+  TC_CALL(tc_from_backend(T->backend, T->backend->download(narrow, local->row_ptr, ((size_t)local->num_rows + 1) * sizeof *narrow, stream)));
+  for (int32_t i = 0; i <= local->num_rows; ++i) row_ptr[i] = narrow[i];
+  return tc_from_backend(T->backend, T->backend->download(col, local->col, (size_t)local->nnz * sizeof *col, stream));
+}
+
+static tc_status pack_on_host(tc_transpose *T, const tc_csr_local *local, tc_stream stream)
+{
+  int64_t     *row_ptr = malloc(((size_t)local->num_rows + 1) * sizeof *row_ptr);
+  int32_t     *narrow  = malloc(((size_t)local->num_rows + 1) * sizeof *narrow);
+  int32_t     *col     = malloc(((size_t)local->nnz + 1) * sizeof *col);
+  const tc_csr pattern = {local->num_rows, local->num_cols, row_ptr, col, local->row_group};
+  tc_status    status  = row_ptr != NULL && narrow != NULL && col != NULL ? TC_OK : tc_fail(TC_ERR_MEMORY, "no host memory for a pattern of %lld entries", (long long)local->nnz);
+
+  if (status == TC_OK) status = download(T, local, row_ptr, col, narrow, stream);
+  if (status == TC_OK) status = tc_plan_build(T->plan, &pattern);
+  free(row_ptr);
+  free(narrow);
+  free(col);
+  TC_CALL(status);
+  return tc_plan_upload(T->plan, stream);
+}
+
+tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row_group, tc_stream stream)
+{
+  const tc_backend *backend = T->backend;
+  const size_t      entries = (size_t)A->nnz;
+  tc_csr_local      pattern = {A->num_cols, A->num_rows, A->nnz, NULL, NULL, row_group};
+  void             *memory;
+  int32_t          *row_ptr, *col;
+  tc_status         status;
+
+  release_arrays(T);
+  TC_CALL(tc_from_backend(backend, backend->alloc(entries * (sizeof *T->values + sizeof *T->perm), &memory)));
+  T->values = memory;
+  T->perm   = (int32_t *)(void *)(T->values + entries);
+  T->nnz    = A->nnz;
+  TC_CALL(tc_from_backend(backend, backend->alloc(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory)));
+  row_ptr         = memory;
+  col             = row_ptr + A->num_cols + 1;
+  pattern.row_ptr = row_ptr;
+  pattern.col     = col;
+  status          = tc_from_backend(backend, backend->transpose(A, row_ptr, col, T->perm, stream));
+  if (status == TC_OK) status = tc_plan_builds_local(T->plan) ? tc_plan_build_local(T->plan, &pattern, stream) : pack_on_host(T, &pattern, stream);
+  if (status == TC_OK) status = tc_from_backend(backend, backend->synchronize(stream)); // the pattern goes
+  backend->release(memory);
+  return status;
+}
+
+tc_status tc_transpose_refill(tc_transpose *T, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
+{
+  TC_CALL(tc_from_backend(T->backend, T->backend->gather(T->nnz, T->perm, csr_val, T->values, stream)));
+  return tc_plan_refill(T->plan, T->values, key, verdict, stream);
+}

@@ -1,0 +1,26 @@
+/*
+  tc_transpose - the transpose of a matrix, packed by a plan of its own, and how its values follow those of the matrix: they are gathered through a permutation.
+  The order of the additions is that of the packed formats, applied to the rows of A^T, whose entries ascend by row of A.
+*/
+#pragma once
+#include "plan.h"
+
+typedef struct tc_transpose tc_transpose;
+
+/* Nothing is allocated on the device before the first build. Errors: as tc_plan_create() */
+tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *options, tc_transpose **transpose);
+void      tc_transpose_destroy(tc_transpose **transpose);
+
+/*
+  The plan of A^T: to check, to multiply with, and for what it tells. Its key is that of A. It is built and refilled only here.
+*/
+tc_plan *tc_transpose_plan(const tc_transpose *transpose);
+
+/*
+  New pattern: transposes the local pattern of A and packs that, where the backend lives if it can. `row_group` is that of the rows of A^T. Old arrays go first. The
+  plan is unusable until tc_transpose_refill(). Waits for the device.
+*/
+tc_status tc_transpose_build(tc_transpose *transpose, const tc_csr_local *A, int32_t row_group, tc_stream stream);
+
+/* Takes the values of A (CSR order, local) as tc_plan_refill() does */
+tc_status tc_transpose_refill(tc_transpose *transpose, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);

@@ -1,0 +1,31 @@
+# tcbench on the host: cmake -DTCBENCH=<program> -DWORK=<folder> -P check_tcbench.cmake
+#   every operation on small matrices of different shapes and on a file, all products right, a JSON file that can be read
+#   files that cannot be read are named with the reason, and the run ends with status 1
+cmake_minimum_required(VERSION 3.24)
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+file(WRITE ${WORK}/good.mtx "%%MatrixMarket matrix coordinate pattern general\n2 3 2\n1 1\n2 3\n")
+file(WRITE ${WORK}/complex.mtx "%%MatrixMarket matrix coordinate complex general\n1 1 1\n1 1 1 1\n")
+file(WRITE ${WORK}/cut.mtx "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 1 1\n")
+
+function(run status expected)
+  execute_process(COMMAND ${TCBENCH} spmv -host -groups 1 -group_ms 0.01 ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  string(FIND "${output}" "${expected}" found)
+  if(NOT result EQUAL status OR found EQUAL -1)
+    message(FATAL_ERROR "tcbench spmv ${ARGN}: status ${result}, expected ${status} and \"${expected}\"\n${output}")
+  endif()
+endfunction()
+
+foreach(mode mult add transpose)
+  run(0 "8 matrices, 0 wrong, 0 not read" -spmv_mode ${mode} -case laplace7:4,offdiagonal:400,interpolation:3,lp:40,like_dc2:300,limits:35,nothing:0 -file good.mtx -json ${mode}.json)
+  file(READ ${WORK}/${mode}.json json)
+  string(JSON num LENGTH "${json}" benchmarks)
+  string(JSON first GET "${json}" benchmarks 0 case)
+  if(NOT first STREQUAL "laplace7:4" OR num LESS 24)
+    message(FATAL_ERROR "${mode}.json begins with ${first} and has ${num} rows")
+  endif()
+endforeach()
+run(1 "complex.mtx:1: field not supported, expected real, integer or pattern: complex" -file complex.mtx)
+run(1 "cut.mtx:3: the file is truncated: 1 of 2 entries" -folder .)
+run(1 "1 matrices, 0 wrong, 2 not read" -folder .)
+run(1 "not read: absent.mtx:0: cannot be opened" -file absent.mtx)

@@ -1,0 +1,235 @@
+#include "device_util.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GUARD = 64 };
+
+static const char *program_name = "device program";
+
+_Noreturn void device_die(const char *what, const char *text)
+{
+  fprintf(stderr, "%s: %s: %s\n", program_name, what, text);
+  exit(1);
+}
+
+void device_check(const tc_backend *backend, tc_status status, const char *what)
+{
+  if (status != TC_OK) device_die(what, backend->last_error());
+}
+
+const tc_backend *device_open(const char *program, const char *path, int *sm)
+{
+  void              *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  tc_backend_cuda_fn get;
+  const tc_backend  *backend;
+
+  program_name = program;
+  if (library == NULL) device_die("dlopen", dlerror());
+  *(void **)&get = dlsym(library, "tc_backend_cuda");
+  if (get == NULL) device_die(path, "no symbol tc_backend_cuda");
+  backend = get();
+  if (backend->probe(sm) == TC_OK) return backend;
+  printf("skip no usable device: %s\n0 passed, 0 failed, 1 skipped\n", backend->last_error());
+  return NULL;
+}
+
+double device_seconds(void)
+{
+  struct timespec now;
+
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void *host_bytes(size_t bytes)
+{
+  void *pointer = calloc(bytes + 1, 1);
+
+  if (pointer == NULL) device_die("calloc", "no host memory");
+  return pointer;
+}
+
+static void *local_bytes(const tc_backend *backend, size_t bytes, const void *host)
+{
+  void *local;
+
+  device_check(backend, backend->alloc(bytes, &local), "alloc");
+  if (host && bytes > 0) device_check(backend, backend->upload(local, host, bytes, NULL), "upload");
+  device_check(backend, backend->synchronize(NULL), "synchronize");
+  return local;
+}
+
+device_array device_new(const tc_backend *backend, int64_t n, int shift, const double *host)
+{
+  device_array D     = {backend, NULL, NULL, n, shift};
+  const size_t all   = (size_t)n + 2 * GUARD + (size_t)shift;
+  double      *image = host_bytes(all * sizeof *image);
+
+  for (size_t i = 0; i < all; ++i) image[i] = NAN;
+  if (host) memcpy(image + GUARD + shift, host, (size_t)n * sizeof *host);
+  D.block = local_bytes(backend, all * sizeof *image, image);
+  D.local = D.block + GUARD + shift;
+  free(image);
+  return D;
+}
+
+void device_set(const device_array *D, const double *host)
+{
+  if (D->n > 0) device_check(D->backend, D->backend->upload(D->local, host, (size_t)D->n * sizeof *host, NULL), "upload");
+}
+
+int device_get(const device_array *D, double *host)
+{
+  const size_t all   = (size_t)D->n + 2 * GUARD + (size_t)D->shift;
+  double      *image = host_bytes(all * sizeof *image);
+  int          whole = 1;
+
+  device_check(D->backend, D->backend->download(image, D->block, all * sizeof *image, NULL), "download");
+  device_check(D->backend, D->backend->synchronize(NULL), "synchronize");
+  for (int i = 0; i < GUARD; ++i) whole = whole && isnan(image[i]) && isnan(image[all - 1 - (size_t)i]);
+  memcpy(host, image + GUARD + D->shift, (size_t)D->n * sizeof *host);
+  free(image);
+  return whole;
+}
+
+void device_free(device_array *D)
+{
+  D->backend->release(D->block);
+}
+
+/* --- matrices */
+
+static void *keep(device_matrix *M, void *local)
+{
+  return M->memory[M->num++] = local;
+}
+
+static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
+{
+  int32_t     *row_ptr = host_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1};
+
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
+  local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));
+  free(row_ptr);
+  return local;
+}
+
+static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val)
+{
+  const tc_csr_local local    = csr_on_device(M, A);
+  int32_t           *long_row = host_bytes(((size_t)A->num_rows + 1) * sizeof *long_row), *long_first = host_bytes(((size_t)A->num_rows + 1) * sizeof *long_first), num = 0;
+
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
+
+    if (length < TC_SPMM_SEGMENT) continue;
+    long_row[num]         = i;
+    long_first[num + 1] = long_first[num] + (int32_t)((length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT);
+    ++num;
+  }
+  M->view.csr = (tc_csr_view){A->num_rows, A->num_cols, A->nnz, local.row_ptr, local.col, val, num, long_first[num], NULL, NULL};
+  M->view.csr.long_row   = keep(M, local_bytes(M->backend, (size_t)num * sizeof *long_row, long_row));
+  M->view.csr.long_first = keep(M, local_bytes(M->backend, ((size_t)num + 1) * sizeof *long_first, long_first));
+  free(long_row);
+  free(long_first);
+}
+
+/* What the host built goes to the device in one piece */
+static void upload_view(device_matrix *M, const tc_format *format, const void *host_view)
+{
+  tc_array    arrays[TC_MAX_ARRAYS];
+  const int   num = format->arrays(host_view, arrays);
+  size_t      bytes = 0;
+  char       *local;
+
+  for (int i = 0; i < num; ++i) bytes += (arrays[i].count * arrays[i].item_size + 255) / 256 * 256;
+  local = keep(M, local_bytes(M->backend, bytes + 256, NULL));
+  memcpy(M->view.bytes, host_view, format->view_size);
+  for (int i = 0; i < num; ++i) {
+    const size_t size = arrays[i].count * arrays[i].item_size;
+    void        *from;
+
+    memcpy(&from, (const char *)host_view + arrays[i].offset, sizeof from);
+    memcpy(M->view.bytes + arrays[i].offset, &local, sizeof local);
+    if (size > 0 && from && (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP)) device_check(M->backend, M->backend->upload(local, from, size, NULL), "upload");
+    else if (size > 0) device_check(M->backend, M->backend->zero(local, size, NULL), "zero");
+    local += (size + 255) / 256 * 256;
+  }
+  device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
+}
+
+static const tc_converter *converter_of(const tc_backend *backend, const char *format)
+{
+  int                 num;
+  const tc_converter *converters = backend->converters(&num);
+
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(converters[i].format, format) == 0) return &converters[i];
+  }
+  device_die(format, "no converter");
+}
+
+static double timed_refill(const device_matrix *M, const tc_converter *converter, const double *val)
+{
+  const double begin = device_seconds();
+
+  device_check(M->backend, converter->refill(M->view.bytes, val, NULL), "refill");
+  device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
+  return 1e3 * (device_seconds() - begin);
+}
+
+static void build_on_device(device_matrix *M, const tc_converter *converter, const tc_matrix *A)
+{
+  const tc_csr_local local = csr_on_device(M, A);
+
+  for (int repeat = 0; repeat < 2; ++repeat) { // the first one loads kernels
+    void        *slab;
+    const double begin = device_seconds();
+
+    device_check(M->backend, converter->build(&local, M->view.bytes, &slab, NULL), "build");
+    device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
+    M->build_ms = 1e3 * (device_seconds() - begin);
+    if (repeat == 0) M->backend->release(slab);
+    else keep(M, slab);
+  }
+}
+
+device_matrix device_pack(const tc_backend *backend, const char *name, const tc_matrix *A, int on_device)
+{
+  device_matrix       M = {.backend = backend};
+  const tc_format    *format;
+  const tc_converter *converter;
+  double             *val = keep(&M, local_bytes(backend, (size_t)A->nnz * sizeof *val, A->val));
+
+  if (strcmp(name, "csr") == 0) {
+    pack_csr(&M, A, val);
+    return M;
+  }
+  format    = tc_format_find(name);
+  converter = converter_of(backend, name);
+  if (format == NULL) device_die(name, "no such format");
+  if (on_device && converter->build) build_on_device(&M, converter, A);
+  else {
+    const tc_csr pattern = tc_matrix_pattern(A);
+    void        *view    = host_bytes(TC_MAX_VIEW);
+
+    if (format->build(&pattern, view) != TC_OK) device_die(name, tc_last_error());
+    upload_view(&M, format, view);
+    tc_format_destroy(format, view);
+    free(view);
+  }
+  timed_refill(&M, converter, val);
+  M.refill_ms = timed_refill(&M, converter, val);
+  return M;
+}
+
+void device_unpack(device_matrix *M)
+{
+  for (int i = 0; i < M->num; ++i) M->backend->release(M->memory[i]);
+}

@@ -1,0 +1,52 @@
+/*
+  What the programs that run device kernels without PETSc share: the backend of a CUDA library, arrays between guard words, matrices in the form that a kernel for dense
+  blocks wants. Any error ends the program with a text.
+*/
+#pragma once
+#include "../bench/generators.h"
+#include "../bench/oracle.h"
+#include "../src/plan/plan.h"
+
+enum { DEVICE_SKIPPED = 77 };
+
+/* Prints the program's name, `what` and `text`, and ends it */
+_Noreturn void device_die(const char *what, const char *text);
+void           device_check(const tc_backend *backend, tc_status status, const char *what);
+
+/* The backend of that library; NULL, with a line on standard output, where there is no device for it. *sm gets the compute capability. */
+const tc_backend *device_open(const char *program, const char *library, int *sm);
+
+/* n numbers on the device between guard words, `shift` of them more before the first: local is not aligned to 16 bytes if that is odd */
+typedef struct {
+  const tc_backend *backend;
+  double           *block, *local;
+  int64_t           n;
+  int               shift;
+} device_array;
+
+/* `host` NULL: all NaN */
+device_array device_new(const tc_backend *backend, int64_t n, int shift, const double *host);
+
+/* Copies the numbers back; are the guard words still what they were? */
+int  device_get(const device_array *D, double *host);
+void device_set(const device_array *D, const double *host);
+void device_free(device_array *D);
+
+/* A matrix as the kernels of a format want it */
+typedef struct {
+  const tc_backend *backend;
+  union {
+    max_align_t align;
+    tc_csr_view csr;
+    char        bytes[TC_MAX_VIEW];
+  } view;
+  void *memory[8];
+  int   num;
+  double build_ms, refill_ms; // on the device, 0 where the host did it
+} device_matrix;
+
+/* `format` is that of a tc_spmm_kernel. Packed on the device if `on_device` and the backend can, else on the host. */
+device_matrix device_pack(const tc_backend *backend, const char *format, const tc_matrix *A, int on_device);
+void          device_unpack(device_matrix *M);
+
+double device_seconds(void);

@@ -1,0 +1,5 @@
+#pragma once
+#include "mat_util.h"
+
+/* What the options choose, what the view says about it, and the choice by time on a GPU */
+PetscErrorCode CheckChoices(void);

@@ -1,0 +1,159 @@
+/*
+  Products with dense matrices, C = A B, A^T B and A B^T, against the a-priori bound of each element and against MATAIJ: all matrices, all numbers of columns, leading
+  dimensions, C given or made, dense matrices on either side of the bus; then what changes between products, what fails, and who builds on them.
+*/
+#include "mat_product.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char help[] = "Tests products of MATAIJTCCUSPARSE with dense matrices.\n\n";
+
+/* Matrices for which all numbers of columns are tried */
+static const char *const thorough[] = {"elasticity", "skewed", "offdiagonal", "lp", "one_row", "no_rows", "no_columns", "nothing"};
+
+static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *A)
+{
+  static const PetscInt all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 256, 1000}, few[] = {1, 4, 9};
+  const PetscInt       *columns = few;
+  size_t                num     = PETSC_STATIC_ARRAY_LENGTH(few);
+  Mat                   ours, plain;
+  tc_matrix             T;
+  PetscMPIInt           size;
+
+  PetscFunctionBeginUser;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(thorough); i++) {
+    if (strcmp(name, thorough[i]) != 0) continue;
+    columns = all;
+    num     = PETSC_STATIC_ARRAY_LENGTH(all);
+  }
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCheck(tc_matrix_transpose(A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(MatTestCreate(A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(A, MATAIJ, &plain));
+  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) {
+    for (size_t i = 0; i < num; i++) PetscCall(ProductCheck(name, product, product == PRODUCT_ATB ? &T : A, ours, plain, columns[i], i % 2 ? 3 : 0, i % 3 ? MAT_INITIAL_MATRIX : MAT_REUSE_MATRIX));
+  }
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  tc_matrix_free(&T);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Host and device dense matrices, mixed: the same numbers, C where the parent would leave it */
+static PetscErrorCode TestMemory(void)
+{
+  static const PetscInt N       = 33;
+  const MatType         types[] = {MATDENSE, MATDENSECUDA, NULL};
+  tc_matrix             A, T;
+  Mat                   ours, plain;
+  double               *numbers[2];
+  PetscBool             cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestHasCUDA(&cuda));
+  if (!cuda) {
+    PetscCall(MatTestSkip("dense matrices on the device: no GPU"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTestGenerate("mixed", 700, &A));
+  PetscCheck(tc_matrix_transpose(&A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(&A, MATAIJCUSPARSE, &plain));
+  PetscCall(MatAIJTCCUSPARSERestoreParent(plain));
+  PetscCall(ProductNumbers(A.num_cols, N, 11, &numbers[PRODUCT_AB]));
+  PetscCall(ProductNumbers(A.num_rows, N, 11, &numbers[PRODUCT_ATB]));
+  for (int product = 0; product < PRODUCT_ABT; product++) {
+    for (int b = 0; b < 2; b++) {
+      for (int c = 0; c < 3; c++) {
+        for (PetscInt gap = 0; gap < 2; gap++) {
+          const Mat mats[2] = {ours, plain};
+          MatType   type;
+          char      result_type[2][64];
+          double    worst[2];
+          PetscBool bits, same;
+
+          for (int m = 0; m < 2; m++) {
+            Mat B, C;
+
+            PetscCall(ProductOperand(product, mats[m], types[b], N, gap, numbers[product], &B));
+            if (types[c]) PetscCall(ProductTarget(product, mats[m], types[c], N, gap, &C));
+            PetscCall(ProductKinds()[product].multiply(mats[m], B, types[c] ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+            PetscCall(MatGetType(C, &type));
+            PetscCall(PetscStrncpy(result_type[m], type, sizeof(result_type[m])));
+            PetscCall(ProductError(product, product == PRODUCT_ATB ? &T : &A, N, numbers[product], C, &worst[m], &bits));
+            PetscCall(MatDestroy(&B));
+            PetscCall(MatDestroy(&C));
+          }
+          PetscCall(PetscStrcmp(result_type[0], result_type[1], &same));
+          PetscCall(MatTestFact((PetscBool)(same && worst[0] <= 1 && worst[1] <= 1), "%s, B %s, C %s, gap %" PetscInt_FMT ": C is %s, the parent's %s; error/bound %.3f, %.3f", ProductKinds()[product].name, types[b],
+                                types[c] ? types[c] : "made", gap, result_type[0], result_type[1], worst[0], worst[1]));
+        }
+      }
+    }
+    free(numbers[product]);
+  }
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  tc_matrix_free(&A);
+  tc_matrix_free(&T);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A NaN or an infinity in B reaches the elements of C that it reaches with MATAIJ, and no others, if structural zeros are not multiplied */
+static PetscErrorCode TestNonfinite(void)
+{
+  static const double   poisons[] = {NAN, INFINITY, -INFINITY};
+  static const PetscInt N         = 9;
+  tc_matrix             A;
+  Mat                   mats[2];
+  double               *numbers;
+  PetscBool             same = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("mixed", 700, &A));
+  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &mats[0]));
+  PetscCall(MatTestCreate(&A, MATAIJ, &mats[1]));
+  PetscCall(MatAIJTCCUSPARSESetSpMMExactNonfinite(mats[0], PETSC_TRUE));
+  PetscCall(ProductNumbers(A.num_cols, N, 11, &numbers));
+  for (int p = 0; p < 3; p++) {
+    const PetscScalar *c[2];
+    Mat                C[2], local[2];
+    PetscInt           m, n;
+
+    for (int k = 0; k < 3; k++) numbers[(k * A.num_cols) * N / 3 + k] = poisons[p];
+    for (int i = 0; i < 2; i++) {
+      Mat B;
+
+      PetscCall(ProductOperand(PRODUCT_AB, mats[i], MATDENSE, N, 0, numbers, &B));
+      PetscCall(MatMatMult(mats[i], B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C[i]));
+      PetscCall(MatDestroy(&B));
+      PetscCall(MatDenseGetLocalMatrix(C[i], &local[i]));
+      PetscCall(MatDenseGetArrayRead(local[i], &c[i]));
+    }
+    PetscCall(MatGetLocalSize(local[0], &m, &n));
+    if (tc_first_other_class((int64_t)m * n, c[0], c[1]) < (int64_t)m * n) same = PETSC_FALSE;
+    for (int i = 0; i < 2; i++) {
+      PetscCall(MatDenseRestoreArrayRead(local[i], &c[i]));
+      PetscCall(MatDestroy(&C[i]));
+    }
+  }
+  PetscCall(MatTestFact(same, "NaN and infinities in B reach what they reach with MATAIJ"));
+  free(numbers);
+  PetscCall(MatDestroy(&mats[0]));
+  PetscCall(MatDestroy(&mats[1]));
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  PetscCall(MatTestBegin(&argc, &args, help));
+  PetscCall(TestMemory());
+  PetscCall(TestNonfinite());
+  PetscCall(TestProductChanges());
+  PetscCall(TestProductFailures());
+  PetscCall(TestProductSolvers());
+  PetscCall(MatTestEachMatrix(CheckMatrix));
+  return MatTestEnd();
+}

@@ -1,0 +1,168 @@
+#include "mat_product.h"
+#include <math.h>
+#include <stdlib.h>
+
+const ProductKind *ProductKinds(void)
+{
+  static const ProductKind kinds[NUM_PRODUCTS] = {
+    {"MatMatMult",          MATPRODUCT_AB,  MatMatMult         },
+    {"MatTransposeMatMult", MATPRODUCT_AtB, MatTransposeMatMult},
+    {"MatMatTransposeMult", MATPRODUCT_ABt, MatMatTransposeMult},
+  };
+
+  return kinds;
+}
+
+PetscErrorCode ProductNumbers(PetscInt rows, PetscInt n, uint64_t seed, double **numbers)
+{
+  PetscFunctionBeginUser;
+  *numbers = (double *)malloc(((size_t)rows * (size_t)n + 1) * sizeof(**numbers));
+  PetscCheck(*numbers, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for %" PetscInt_FMT " x %" PetscInt_FMT " numbers", rows, n);
+  tc_random_normal((int64_t)rows * n, seed, *numbers);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductDense(MatType type, PetscInt m, PetscInt M, PetscInt N, PetscInt gap, Mat *B)
+{
+  Mat          local;
+  PetscInt     ld, n;
+  PetscScalar *array;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, B));
+  PetscCall(MatSetSizes(*B, m, PETSC_DECIDE, M, N));
+  PetscCall(MatSetType(*B, type));
+  if (m + gap > 0) PetscCall(MatDenseSetLDA(*B, m + gap));
+  PetscCall(MatSetUp(*B));
+  PetscCall(MatDenseGetLocalMatrix(*B, &local));
+  PetscCall(MatGetLocalSize(local, NULL, &n));
+  PetscCall(MatDenseGetLDA(local, &ld));
+  PetscCall(MatDenseGetArrayWrite(local, &array));
+  for (PetscInt i = 0; i < ld * n; i++) array[i] = NAN;
+  PetscCall(MatDenseRestoreArrayWrite(local, &array));
+  PetscCall(MatAssemblyBegin(*B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*B, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductFill(Mat B, const double *numbers, PetscBool transposed)
+{
+  Mat          local;
+  PetscInt     ld, m, n, M, N, first;
+  PetscScalar *array;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDenseGetLocalMatrix(B, &local));
+  PetscCall(MatGetSize(B, &M, &N));
+  PetscCall(MatGetLocalSize(local, &m, &n));
+  PetscCall(MatGetOwnershipRange(B, &first, NULL));
+  PetscCall(MatDenseGetLDA(local, &ld));
+  PetscCall(MatDenseGetArray(local, &array));
+  for (PetscInt j = 0; j < n; j++) {
+    for (PetscInt i = 0; i < m; i++) array[i + j * ld] = transposed ? numbers[j + (first + i) * N] : numbers[first + i + j * M];
+  }
+  PetscCall(MatDenseRestoreArray(local, &array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductOperand(int product, Mat A, MatType type, PetscInt N, PetscInt gap, const double *numbers, Mat *B)
+{
+  PetscInt m, n, M, K;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatGetSize(A, &M, &K));
+  if (product == PRODUCT_AB) PetscCall(ProductDense(type, n, K, N, gap, B));
+  else if (product == PRODUCT_ATB) PetscCall(ProductDense(type, m, M, N, gap, B));
+  else PetscCall(ProductDense(type, N, N, K, gap, B));
+  PetscCall(ProductFill(*B, numbers, (PetscBool)(product == PRODUCT_ABT)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductTarget(int product, Mat A, MatType type, PetscInt N, PetscInt gap, Mat *C)
+{
+  PetscInt m, n, M, K;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatGetSize(A, &M, &K));
+  if (product == PRODUCT_ATB) PetscCall(ProductDense(type, n, K, N, gap, C));
+  else PetscCall(ProductDense(type, m, M, N, gap, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
+{
+  PetscMPIInt        size;
+  PetscInt           first, end, m, ld, cm, cn;
+  tc_matrix          L;
+  long double       *ref, *bound;
+  double            *exact;
+  const PetscScalar *c;
+  Mat                local;
+
+  PetscFunctionBeginUser;
+  *worst = 0;
+  *bits  = PETSC_TRUE;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatGetSize(C, &cm, &cn));
+  if (cm != R->num_rows || cn != N) *worst = INFINITY;
+  PetscCall(MatGetOwnershipRange(C, &first, &end));
+  m = end - first;
+  L = MatTestLocalRows(R, first, end);
+  PetscCall(MatDenseGetLocalMatrix(C, &local));
+  PetscCall(MatDenseGetLDA(local, &ld));
+  PetscCall(MatDenseGetArrayRead(local, &c));
+  PetscCall(PetscMalloc3(m, &ref, m, &bound, m, &exact));
+  for (PetscInt j = 0; j < N; j++) {
+    const double *b = numbers + j * R->num_cols;
+
+    /* a row lies in two blocks, a column on all processes: that many more roundings at most */
+    tc_oracle_spmv(&L, b, NULL, product == PRODUCT_ATB ? size : size > 1, ref, bound);
+    *worst = PetscMax(*worst, tc_error_over_bound(m, (const double *)c + j * ld, ref, bound));
+    if (size > 1) continue;
+    tc_canonical_spmm(&L, 1, b, R->num_cols, 0, exact, m);
+    if (tc_first_different(m, (const double *)c + j * ld, exact) < m) *bits = PETSC_FALSE;
+  }
+  PetscCall(PetscFree3(ref, bound, exact));
+  PetscCall(MatDenseRestoreArrayRead(local, &c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductCount(Mat A, PetscInt64 *count)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatAIJTCCUSPARSEGetSpMMCount(A, count, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductCheck(const char name[], int product, const tc_matrix *R, Mat ours, Mat plain, PetscInt N, PetscInt gap, MatReuse reuse)
+{
+  const Mat  mats[2] = {ours, plain};
+  double    *numbers, worst[2];
+  PetscBool  bits, ignored, cuda;
+  PetscInt64 before, after;
+  PetscInt   n;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(ProductNumbers(R->num_cols, N, 11, &numbers));
+  PetscCall(ProductCount(ours, &before));
+  for (int m = 0; m < 2; m++) {
+    const MatType type = m == 0 && cuda ? MATDENSECUDA : MATDENSE;
+    Mat           B, C;
+
+    PetscCall(ProductOperand(product, mats[m], type, N, gap, numbers, &B));
+    if (reuse == MAT_REUSE_MATRIX) PetscCall(ProductTarget(product, mats[m], type, N, gap, &C));
+    PetscCall(ProductKinds()[product].multiply(mats[m], B, reuse, PETSC_CURRENT, &C));
+    PetscCall(ProductError(product, R, N, numbers, C, &worst[m], m == 0 ? &bits : &ignored));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+  }
+  PetscCall(ProductCount(ours, &after));
+  PetscCall(MatGetSize(ours, &n, NULL));
+  PetscCall(MatTestFact((PetscBool)(worst[0] <= 1 && worst[1] <= 1 && bits && after > before), "%s %s, %" PetscInt_FMT " columns%s: error/bound %.3f, MATAIJ %.3f%s, %" PetscInt64_FMT " of ours", name, ProductKinds()[product].name, N,
+                        reuse == MAT_REUSE_MATRIX ? ", C given" : "", worst[0], worst[1], bits ? "" : ", OTHER BITS", after - before));
+  free(numbers);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,412 @@
+/*
+  Conversion on the device without PETSc: test_conversion [-small] libaijtccusparse_cuda.so
+  What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values, also
+  when values change from kind to kind, and after every failure. -small leaves out what takes a memory checker too long. Exit code 77: no usable device.
+*/
+#include "../bench/generators.h"
+#include "../bench/oracle.h"
+#include "../src/plan/plan.h"
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SKIPPED = 77, MAX_FAILURES = 100 };
+
+static int passed, failed, small_only;
+
+static void die(const char *what, const char *text)
+{
+  fprintf(stderr, "test_conversion: %s: %s\n", what, text);
+  exit(1);
+}
+
+static void fact(int so, const char *format, const char *name, int32_t row_group, const char *what, const char *detail)
+{
+  if (so) ++passed;
+  else ++failed;
+  if (!so || !small_only) printf("%s %s of %s, row group %d: %s%s%s\n", so ? "ok  " : "FAIL", format, name, row_group, what, *detail ? ": " : "", detail);
+}
+
+static void *new_bytes(size_t bytes)
+{
+  void *pointer = calloc(bytes + 1, 1);
+
+  if (pointer == NULL) die("calloc", "no host memory");
+  return pointer;
+}
+
+/* --- a matrix in the backend's memory */
+
+typedef struct {
+  const tc_backend *backend;
+  tc_csr_local      pattern;
+  void             *row_ptr, *col, *val;
+} local_matrix;
+
+static void check(const tc_backend *backend, tc_status status, const char *what)
+{
+  if (status != TC_OK) die(what, backend->last_error());
+}
+
+static void *local_copy(const tc_backend *backend, const void *host, size_t bytes)
+{
+  void *local;
+
+  check(backend, backend->alloc(bytes, &local), "alloc");
+  if (bytes > 0) check(backend, backend->upload(local, host, bytes, NULL), "upload");
+  check(backend, backend->synchronize(NULL), "synchronize");
+  return local;
+}
+
+static local_matrix local_new(const tc_backend *backend, const tc_matrix *A, int32_t row_group)
+{
+  local_matrix L       = {.backend = backend};
+  int32_t     *row_ptr = new_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
+
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  L.row_ptr = local_copy(backend, row_ptr, ((size_t)A->num_rows + 1) * sizeof *row_ptr);
+  L.col     = local_copy(backend, A->col, (size_t)A->nnz * sizeof *A->col);
+  L.val     = local_copy(backend, A->val, (size_t)A->nnz * sizeof *A->val);
+  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group};
+  free(row_ptr);
+  return L;
+}
+
+static void local_free(local_matrix *L)
+{
+  L->backend->release(L->row_ptr);
+  L->backend->release(L->col);
+  L->backend->release(L->val);
+}
+
+/* --- views */
+
+typedef union {
+  max_align_t align;
+  char        bytes[TC_MAX_VIEW];
+} any_view;
+
+static void *get_array(const any_view *view, const tc_array *array)
+{
+  void *pointer;
+
+  memcpy(&pointer, view->bytes + array->offset, sizeof pointer);
+  return pointer;
+}
+
+static void set_array(any_view *view, const tc_array *array, void *pointer)
+{
+  memcpy(view->bytes + array->offset, &pointer, sizeof pointer);
+}
+
+/* The host's view of A: what its builder leaves to others is zero */
+static void host_view(const tc_format *format, const tc_matrix *A, int32_t row_group, any_view *view)
+{
+  tc_csr   pattern = tc_matrix_pattern(A);
+  tc_array arrays[TC_MAX_ARRAYS];
+  int      num;
+
+  pattern.row_group = row_group;
+  if (format->build(&pattern, view) != TC_OK) die("host build", tc_last_error());
+  num = format->arrays(view, arrays);
+  for (int i = 0; i < num; ++i) {
+    if (arrays[i].role == TC_ROLE_VALUE || arrays[i].role == TC_ROLE_SCRATCH) set_array(view, &arrays[i], new_bytes(arrays[i].count * arrays[i].item_size));
+  }
+}
+
+/* The first array of one of these roles that is not the same in both views, "" if there is none */
+static const char *first_different(const tc_backend *backend, const tc_format *format, const any_view *host, const any_view *local, unsigned roles)
+{
+  static char name[64];
+  any_view    a = *host, b = *local;
+  tc_array    ours[TC_MAX_ARRAYS], theirs[TC_MAX_ARRAYS];
+  const int   num = format->arrays(host, ours);
+
+  if (format->arrays(local, theirs) != num) return "number of arrays";
+  for (int i = 0; i < num; ++i) {
+    const size_t bytes = ours[i].count * ours[i].item_size;
+    char        *fetched, *expected = get_array(host, &ours[i]);
+    size_t       at = 0;
+
+    set_array(&a, &ours[i], NULL);
+    set_array(&b, &ours[i], NULL);
+    if (theirs[i].count != ours[i].count) return snprintf(name, sizeof name, "%s: %zu items, expected %zu", ours[i].name, theirs[i].count, ours[i].count), name;
+    if (bytes == 0 || !(roles >> ours[i].role & 1)) continue;
+    fetched = new_bytes(bytes);
+    check(backend, backend->download(fetched, get_array(local, &theirs[i]), bytes, NULL), "download");
+    check(backend, backend->synchronize(NULL), "synchronize");
+    while (at < bytes && fetched[at] == expected[at]) ++at;
+    free(fetched);
+    if (at < bytes) return snprintf(name, sizeof name, "%s: byte %zu of %zu", ours[i].name, at, bytes), name;
+  }
+  return memcmp(&a, &b, format->view_size) == 0 ? "" : "counts";
+}
+
+static void zero_values(const tc_backend *backend, const tc_format *format, const any_view *local)
+{
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = format->arrays(local, arrays);
+
+  for (int i = 0; i < num; ++i) {
+    if (arrays[i].role == TC_ROLE_VALUE && arrays[i].count > 0) check(backend, backend->zero(get_array(local, &arrays[i]), arrays[i].count * arrays[i].item_size, NULL), "zero");
+  }
+}
+
+enum { INDEX = 1 << TC_ROLE_INDEX, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC_ROLE_SCRATCH };
+
+/* --- values of all kinds */
+
+enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, NUM_VALUES };
+static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values"};
+
+static double value_of(int kind, int64_t i, double normal)
+{
+  static const double special[] = {NAN, -0.0, 0.0, INFINITY, -INFINITY, 0x1p-1074, 0x1p-149, 0x1p-150, 0x1.fffffep127, 0x1.ffffffp127, 1.0 + 0x1p-23, 1.0 + 0x1p-24};
+
+  switch (kind) {
+  case INTEGERS: return (double)(7 * i % 5 - 2);
+  case FEW_OTHERS: return i % 97 == 5 ? i % 2 ? normal : (float)normal : (double)(i % 3);
+  case FLOATS: return (float)normal;
+  case EXACTLY_FULL: return 1.0 / (double)(i % 256 + 3);
+  case ONE_TOO_MANY: return 1.0 / (double)(i % 257 + 3);
+  case SPECIAL: return i % 64 < 4 ? special[i / 64 % (int64_t)(sizeof special / sizeof special[0])] : (float)normal;
+  default: return normal;
+  }
+}
+
+static const tc_converter *host_converter(const char *format)
+{
+  int                 num;
+  const tc_converter *converters = tc_backend_host()->converters(&num);
+
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(converters[i].format, format) == 0) return &converters[i];
+  }
+  die(format, "the host has no converter");
+  return NULL;
+}
+
+/* From kind to kind and back; what a narrow kind does not use must stay as it was */
+static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, const any_view *host, const any_view *local)
+{
+  static const int    sequence[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, INTEGERS, NORMAL};
+  const tc_converter *reference  = host_converter(format->name);
+  double             *val        = new_bytes((size_t)A->nnz * sizeof *val);
+
+  for (size_t s = 0; s < sizeof sequence / sizeof sequence[0]; ++s) {
+    const char *different;
+
+    for (int64_t i = 0; i < A->nnz; ++i) val[i] = value_of(sequence[s], i, A->val[i]);
+    if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
+    if (reference->refill(host, val, NULL) != TC_OK) die("host refill", tc_last_error());
+    check(L->backend, converter->refill(local, L->val, NULL), "refill");
+    different = first_different(L->backend, format, host, local, INDEX | VALUE | SCRATCH);
+    fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], different);
+  }
+  free(val);
+}
+
+static void check_conversion(const tc_backend *backend, const tc_converter *converter, const char *name, const tc_matrix *A, int32_t row_group)
+{
+  const tc_format *format = tc_format_find(converter->format);
+  local_matrix     L      = local_new(backend, A, row_group);
+  any_view         host, local;
+  void            *slab;
+  const char      *different;
+
+  host_view(format, A, row_group, &host);
+  check(backend, converter->build(&L.pattern, &local, &slab, NULL), name);
+  different = first_different(backend, format, &host, &local, INDEX | SCRATCH);
+  fact(*different == 0, format->name, name, row_group, "packed as on the host", different);
+  zero_values(backend, format, &local);
+  if (*different == 0) check_refills(converter, format, name, A, &L, &host, &local);
+  backend->release(slab);
+  tc_format_destroy(format, &host);
+  local_free(&L);
+}
+
+/* A product with what was packed there */
+static void check_plan(const tc_backend *backend, const tc_converter *converter, const char *name, const tc_matrix *A)
+{
+  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO};
+  const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
+  const size_t          m = (size_t)A->num_rows, n = (size_t)A->num_cols;
+  local_matrix          L = local_new(backend, A, 1);
+  double               *x = new_bytes(n * sizeof *x), *z = new_bytes(m * sizeof *z), *expected = new_bytes(m * sizeof *z);
+  void                 *local_x, *local_z = local_copy(backend, z, m * sizeof *z);
+  tc_plan              *plan;
+  int                   good;
+
+  tc_random_normal(A->num_cols, 3, x);
+  local_x = local_copy(backend, x, n * sizeof *x);
+  tc_canonical_spmv(A, x, NULL, expected);
+  if (tc_plan_create(backend, &options, &plan) != TC_OK) die("tc_plan_create", tc_last_error());
+  good = tc_plan_build_local(plan, &L.pattern, NULL) == TC_OK && tc_plan_refill(plan, L.val, &key, TC_CACHE_REBUILD, NULL) == TC_OK && tc_plan_spmv(plan, local_x, NULL, local_z, 1, NULL) == TC_OK;
+  if (good && m > 0) check(backend, backend->download(z, local_z, m * sizeof *z, NULL), "download");
+  check(backend, backend->synchronize(NULL), "synchronize");
+  fact(good && tc_first_different(A->num_rows, z, expected) == A->num_rows, converter->format, name, 1, "z = Ax", good ? "" : tc_last_error());
+  tc_plan_destroy(&plan);
+  backend->release(local_x);
+  backend->release(local_z);
+  local_free(&L);
+  free(x);
+  free(z);
+  free(expected);
+}
+
+/* Every allocation and launch fails once: nothing is left behind by a build, the next one is as good as any; a refill that failed can be repeated */
+static void check_faults(const tc_backend *backend, const tc_converter *converter)
+{
+  static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
+  const tc_format            *format   = tc_format_find(converter->format);
+  tc_matrix                   A;
+
+  if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) die("tc_generate", tc_last_error());
+  for (int p = 0; p < 2; ++p) {
+    local_matrix L = local_new(backend, &A, 1);
+    int          failures = 0, clean = 1;
+    tc_status    status;
+    any_view     host, local;
+    void        *slab;
+    const char  *different;
+
+    host_view(format, &A, 1, &host);
+    do {
+      backend->fault_arm(points[p], ++failures);
+      status = converter->build(&L.pattern, &local, &slab, NULL);
+      backend->fault_arm(points[p], 0);
+      clean = clean && (status == TC_OK) == (slab != NULL);
+    } while (status != TC_OK && failures < MAX_FAILURES);
+    fact(status == TC_OK && failures > 1 && clean, format->name, "limits", 1, "no build survives a fault", "");
+    zero_values(backend, format, &local);
+    failures = 0;
+    do {
+      backend->fault_arm(points[p], ++failures);
+      status = converter->refill(&local, L.val, NULL);
+      backend->fault_arm(points[p], 0);
+    } while (status != TC_OK && failures < MAX_FAILURES);
+    fact(status == TC_OK && (failures > 1) == (points[p] == TC_FAULT_LAUNCH), format->name, "limits", 1, "a refill launches and does not allocate", "");
+    host_converter(format->name)->refill(&host, A.val, NULL);
+    different = first_different(backend, format, &host, &local, INDEX | VALUE | SCRATCH);
+    fact(*different == 0, format->name, "limits", 1, "all as it must be after failures", different);
+    backend->release(slab);
+    tc_format_destroy(format, &host);
+    local_free(&L);
+  }
+  tc_matrix_free(&A);
+}
+
+/* The same through a plan */
+static void check_plan_faults(const tc_backend *backend, const tc_converter *converter)
+{
+  static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
+  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO};
+  tc_matrix                   A;
+
+  if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) die("tc_generate", tc_last_error());
+  for (int p = 0; p < 2; ++p) {
+    const tc_key key      = {.id = 1, .pattern = 1, .state = 1, .nnz = A.nnz};
+    local_matrix L        = local_new(backend, &A, 1);
+    int          failures = 0;
+    tc_status    status;
+    tc_plan     *plan;
+
+    if (tc_plan_create(backend, &options, &plan) != TC_OK) die("tc_plan_create", tc_last_error());
+    do {
+      backend->fault_arm(points[p], ++failures);
+      status = tc_plan_build_local(plan, &L.pattern, NULL);
+      if (status == TC_OK) status = tc_plan_refill(plan, L.val, &key, TC_CACHE_REBUILD, NULL);
+      backend->fault_arm(points[p], 0);
+    } while (status != TC_OK && failures < MAX_FAILURES);
+    fact(status == TC_OK && failures > 1 && tc_plan_check(plan, &key) == TC_CACHE_HIT, converter->format, "limits", 1, "a plan is usable after every failure", "");
+    tc_plan_destroy(&plan);
+    local_free(&L);
+  }
+  tc_matrix_free(&A);
+}
+
+/* Columns that need 32 bits, in slices and in segments */
+static void check_far_columns(const tc_backend *backend, const tc_converter *converter)
+{
+  enum { ROWS = 67, APART = 7000003 };
+  static const int length[] = {300, 3, 255, 1, 2, 31};
+  tc_matrix        A;
+  int64_t          nnz = 0;
+
+  for (int i = 0; i < ROWS; ++i) nnz += length[i % 6];
+  if (tc_matrix_create(ROWS, INT32_MAX, nnz, &A) != TC_OK) die("tc_matrix_create", tc_last_error());
+  for (int i = 0; i < ROWS; ++i) {
+    A.row_ptr[i + 1] = A.row_ptr[i] + length[i % 6];
+    for (int k = 0; k < length[i % 6]; ++k) A.col[A.row_ptr[i] + k] = k * APART + (int32_t)((int64_t)i * i * 99991 % APART);
+  }
+  tc_random_normal(nnz, 17, A.val);
+  check_conversion(backend, converter, "columns far apart", &A, 1);
+  tc_matrix_free(&A);
+}
+
+static void check_matrix(const tc_backend *backend, const tc_converter *converter, const char *name, int32_t size, int seed)
+{
+  tc_matrix A;
+
+  if (tc_generate(tc_generator_find(name), size, (uint64_t)seed, &A) != TC_OK) die(name, tc_last_error());
+  tc_random_normal(A.nnz, 17, A.val);
+  check_conversion(backend, converter, name, &A, 1);
+  check_conversion(backend, converter, name, &A, 3);
+  check_plan(backend, converter, name, &A);
+  tc_matrix_free(&A);
+}
+
+static void check_converter(const tc_backend *backend, const tc_converter *converter)
+{
+  /* several windows, a sample that leaves values out, columns far apart, all in numbers that a test can wait for */
+  static const struct {
+    const char *name;
+    int32_t     size;
+  } larger[] = {{"stencil27", 18}, {"elasticity", 9}, {"stencil27_window", 20}, {"circuit", 30011}, {"webbase", 20011}, {"rmat", 14}, {"long1153", 97},
+                {"ragged", 5003}, {"skewed", 5003}, {"short", 50021}, {"limits", 301}, {"dense_row", 200003}, {"one_row", 100003}, {"all_empty", 3000}};
+  int num;
+
+  tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    const tc_generator *generator = &tc_generators(&num)[g];
+
+    for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) check_matrix(backend, converter, generator->name, generator->tiny, seed);
+  }
+  for (size_t i = 0; !small_only && i < sizeof larger / sizeof larger[0]; ++i) check_matrix(backend, converter, larger[i].name, larger[i].size, 1);
+  check_far_columns(backend, converter);
+  check_faults(backend, converter);
+  check_plan_faults(backend, converter);
+}
+
+int main(int argc, char **args)
+{
+  const char         *path = NULL;
+  void               *library;
+  tc_backend_cuda_fn  get;
+  const tc_backend   *backend;
+  const tc_converter *converters;
+  int                 sm, num;
+
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else path = args[i];
+  }
+  if (path == NULL) die("usage", "test_conversion [-small] libaijtccusparse_cuda.so");
+  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == NULL) die("dlopen", dlerror());
+  *(void **)&get = dlsym(library, "tc_backend_cuda");
+  if (get == NULL) die(path, "no symbol tc_backend_cuda");
+  backend = get();
+  if (backend->probe(&sm) != TC_OK) {
+    printf("skip no usable device: %s\n0 passed, 0 failed, 1 skipped\n", backend->last_error());
+    return SKIPPED;
+  }
+  converters = backend->converters(&num);
+  for (int c = 0; c < num; ++c) {
+    if (converters[c].build) check_converter(backend, &converters[c]);
+  }
+  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  return failed > 0;
+}

@@ -1,0 +1,377 @@
+/*
+  The BitTCF format on the host: hand-checked windows, every entry in its place, products with exactly the bits that kernels/tc_spmm.h defines.
+*/
+#include "test_util.h"
+#include "../kernels/tc_bittcf.h"
+#include "../src/format/bittcf_host.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const int32_t num_columns[] = {1, 3, 8, 9, 17};
+enum { NUM_WIDTHS = sizeof num_columns / sizeof num_columns[0] };
+
+static void pack(const tc_matrix *A, tc_bittcf *T)
+{
+  const tc_csr pattern = tc_matrix_pattern(A);
+
+  ASSERT_OK(tc_format_bittcf.build(&pattern, T));
+  T->val = malloc(((size_t)A->nnz + 1) * sizeof *T->val);
+  assert_non_null(T->val);
+  ASSERT_OK(tc_bittcf_refill_host(T, A->val));
+}
+
+static void unpack(tc_bittcf *T)
+{
+  tc_format_destroy(&tc_format_bittcf, T);
+}
+
+static const uint32_t *masks_of(const tc_bittcf *T, int32_t w)
+{
+  return (const uint32_t *)((const char *)T->tiles + 16 * (size_t)T->window[w].tiles);
+}
+
+static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
+{
+  const tc_bittcf_window *W       = &T->window[w];
+  const void             *columns = masks_of(T, w) + T->panels * W->num_groups;
+
+  return W->wide ? ((const int32_t *)columns)[at] : W->base + ((const uint16_t *)columns)[at];
+}
+
+/* 11 rows: 0 and 2 share columns 1 and 70000, row 8 is alone in the second window, row 10 has columns that 16 bits hold */
+static void layout_by_hand(void **state)
+{
+  static const int64_t row_ptr[12] = {0, 2, 2, 5, 5, 5, 5, 5, 6, 7, 7, 13};
+  static const int32_t col[13]     = {1, 70000, 1, 2, 70000, 3, 5, 4, 5, 6, 7, 8, 9};
+  tc_matrix            A;
+  tc_bittcf            T;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(11, 80000, 13, &A));
+  memcpy(A.row_ptr, row_ptr, sizeof row_ptr);
+  memcpy(A.col, col, sizeof col);
+  for (int e = 0; e < 13; ++e) A.val[e] = e + 1;
+
+  pack(&A, &T);
+
+  assert_int_equal(T.panels, 1);
+  assert_int_equal(T.num_windows, 2);
+  assert_int_equal(T.num_groups, 1 + 2);
+  assert_int_equal(T.num_masks, 3);
+  assert_int_equal(T.window[0].wide, 1);
+  assert_int_equal(T.window[0].num_groups, 1); // 1, 2, 3, 70000
+  assert_int_equal(T.window[0].base, 1);
+  for (int at = 0; at < 4; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){1, 2, 3, 70000})[at]);
+  assert_int_equal(masks_of(&T, 0)[0], 0x9 | 0xb << 8 | 0x4 << 28);
+  assert_int_equal(T.window[1].wide, 0);
+  assert_int_equal(T.window[1].base, 4);
+  assert_int_equal(T.window[1].num_groups, 2); // 4, 5, 6, 7 | 8, 9, 9, 9
+  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 1, at), ((const int32_t[]){4, 5, 6, 7, 8, 9, 9, 9})[at]);
+  assert_int_equal(masks_of(&T, 1)[0], 0x2 | 0xf << 8);
+  assert_int_equal(masks_of(&T, 1)[1], 0x3 << 8);
+  assert_int_equal(T.window[0].tiles, 0);
+  assert_int_equal(T.window[1].tiles, 2); // 4 + 16 bytes, rounded up
+  assert_int_equal(T.window[1].val, 6);
+  for (int e = 0; e < 13; ++e) assert_true(T.val[e] == ((const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13})[e]);
+  for (int i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 11 ? i : TC_BITTCF_NO_ROW);
+  assert_int_equal(T.csr_first[10], 7);
+  unpack(&T);
+  tc_matrix_free(&A);
+}
+
+/* Three long rows of 256, 513 and 700 entries around a short one */
+static void long_rows_by_hand(void **state)
+{
+  static const int length[4] = {256, 3, 513, 700};
+  tc_matrix        A;
+  tc_bittcf        T;
+  int64_t          e = 0;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(4, 1000, 256 + 3 + 513 + 700, &A));
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < length[i]; ++k, ++e) {
+      A.col[e] = k + i;
+      A.val[e] = (double)e;
+    }
+    A.row_ptr[i + 1] = e;
+  }
+
+  pack(&A, &T);
+
+  assert_int_equal(T.num_long, 3);
+  assert_int_equal(T.num_segments, 1 + 3 + 3);
+  assert_int_equal(T.num_windows - T.num_row_windows, 3);
+  assert_int_equal(T.long_first[0], 0);
+  assert_int_equal(T.long_first[1], 3);
+  for (int r = 0; r < 3; ++r) assert_int_equal(T.long_row[r], r == 0 ? 0 : r + 1);
+  for (int i = 0; i < 4; ++i) assert_int_equal(T.row_id[i], i == 1 ? 1 : TC_BITTCF_NO_ROW);
+  for (int s = 0; s < 3; ++s) {
+    for (int r = 0; r < 3; ++r) {
+      const int slot = tc_bittcf_window_rows(T.panels) * s + r, used = s < T.long_segments[r];
+
+      assert_int_equal(T.row_id[tc_bittcf_window_rows(T.panels) * T.num_row_windows + slot], used ? ~slot : TC_BITTCF_NO_ROW);
+      if (used) assert_int_equal(T.csr_first[tc_bittcf_window_rows(T.panels) * T.num_row_windows + slot], A.row_ptr[T.long_row[r]] + 256 * s);
+    }
+  }
+  unpack(&T);
+  tc_matrix_free(&A);
+}
+
+/* The rows of the matrix come out of the masks and columns again, each packed row once; values from the packed array */
+static void check_entries(const test_case *C)
+{
+  tc_bittcf      T;
+  unsigned char *seen    = calloc((size_t)C->A.nnz + 1, 1);
+  int64_t        entries = 0, next_val = 0, groups = 0, masks = 0;
+
+  pack(&C->A, &T);
+  for (int32_t w = 0; w < T.num_windows; ++w) {
+    const tc_bittcf_window *W     = &T.window[w];
+    const int32_t           rows  = tc_bittcf_window_rows(T.panels);
+    int32_t                 taken[TC_BITTCF_MAX_ROWS] = {0}, last = -1;
+
+    ASSERT_CASE(W->val == next_val, C, "window %d begins at value %u, expected %lld", w, W->val, (long long)next_val);
+    groups += W->num_groups;
+    for (int32_t i = 0; i < W->num_groups; ++i) {
+      uint32_t used = 0;
+
+      for (int32_t p = 0; p < T.panels; ++p) {
+        const uint32_t mask = masks_of(&T, w)[T.panels * i + p];
+
+        used |= mask;
+        masks += mask != 0;
+        for (int bit = 0; bit < 32; ++bit) {
+          if (!(mask >> bit & 1)) continue;
+          const int32_t packed = 8 * p + bit / 4;
+          const int64_t entry  = T.csr_first[(int64_t)rows * w + packed] + taken[packed]++;
+
+          ASSERT_CASE(entry < C->A.nnz && !seen[entry], C, "window %d: entry %lld out of range or taken", w, (long long)entry);
+          seen[entry] = 1;
+          ++entries;
+          ASSERT_CASE(C->A.col[entry] == column_of(&T, w, 4 * i + bit % 4), C, "window %d: column %d, expected %d", w, column_of(&T, w, 4 * i + bit % 4), C->A.col[entry]);
+          ASSERT_CASE(memcmp(&T.val[next_val], &C->A.val[entry], sizeof(double)) == 0, C, "window %d: value %g, expected %g", w, T.val[next_val], C->A.val[entry]);
+          ++next_val;
+        }
+      }
+      ASSERT_CASE(used != 0, C, "window %d: group %d is empty", w, i);
+      for (int k = 0; k < 4; ++k) {
+        const int32_t column = column_of(&T, w, 4 * i + k);
+
+        ASSERT_CASE(column >= 0 && column < T.num_cols && (column > last || (column == last && !(used & 0x11111111u << k))), C, "window %d: columns do not ascend", w);
+        last = column;
+      }
+    }
+    for (int32_t i = 0; i < rows; ++i) {
+      const int32_t id = T.row_id[(int64_t)rows * w + i];
+
+      if (id >= 0) ASSERT_CASE(T.csr_first[(int64_t)rows * w + i] == (taken[i] ? C->A.row_ptr[id] : 0) && taken[i] == C->A.row_ptr[id + 1] - C->A.row_ptr[id], C, "row %d is not whole", id);
+      else if (id == TC_BITTCF_NO_ROW) ASSERT_CASE(taken[i] == 0, C, "window %d: entries of no row", w);
+      else ASSERT_CASE(taken[i] > 0 && taken[i] <= TC_SPMM_SEGMENT && ~id == rows * (w - T.num_row_windows) + i, C, "window %d: slot %d has %d entries", w, ~id, taken[i]);
+    }
+  }
+  ASSERT_CASE(entries == C->A.nnz && groups == T.num_groups && masks == T.num_masks, C, "%lld of %lld entries, %lld of %lld groups", (long long)entries, (long long)C->A.nnz, (long long)groups, (long long)T.num_groups);
+  unpack(&T);
+  free(seen);
+}
+
+static void every_entry_once(void **state)
+{
+  (void)state;
+  test_all_cases(check_entries);
+}
+
+static void check_rows(const test_case *C)
+{
+  tc_bittcf      T;
+  unsigned char *seen = calloc((size_t)C->A.num_rows + 1, 1);
+
+  pack(&C->A, &T);
+  for (int32_t r = 0; r < T.num_long; ++r) seen[T.long_row[r]] = 1;
+  for (int64_t i = 0; i < (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows; ++i) {
+    if (T.row_id[i] < 0) continue;
+    ASSERT_CASE(T.row_id[i] < T.num_rows && !seen[T.row_id[i]], C, "row %d twice", T.row_id[i]);
+    seen[T.row_id[i]] = 1;
+  }
+  for (int32_t i = 0; i < C->A.num_rows; ++i) ASSERT_CASE(seen[i], C, "row %d is missing", i);
+  unpack(&T);
+  free(seen);
+}
+
+static void every_row_once(void **state)
+{
+  (void)state;
+  test_all_cases(check_rows);
+}
+
+static void check_clusters(const test_case *C)
+{
+  tc_bittcf T;
+  int64_t   widest = 0;
+
+  pack(&C->A, &T);
+  for (int32_t c = 0; c < T.num_clusters; ++c) {
+    const int32_t *list = T.cluster_col + T.cluster_first[c];
+    const int64_t  num  = T.cluster_first[c + 1] - T.cluster_first[c];
+
+    if (num > widest) widest = num;
+    for (int64_t i = 1; i < num; ++i) ASSERT_CASE(list[i - 1] < list[i], C, "cluster %d does not ascend", c);
+    for (int32_t w = c * T.cluster_windows; w < T.num_windows && w < (c + 1) * T.cluster_windows; ++w) {
+      for (int32_t at = 0; at < 4 * T.window[w].num_groups; ++at) {
+        const uint16_t local = T.local[4 * (size_t)T.local_first[w] + at];
+
+        ASSERT_CASE(local < num && list[local] == column_of(&T, w, at), C, "window %d: local %d of %lld is not column %d", w, local, (long long)num, column_of(&T, w, at));
+      }
+    }
+  }
+  ASSERT_CASE(T.num_clusters == 0 || widest == T.widest_cluster, C, "widest cluster %lld, expected %d", (long long)widest, T.widest_cluster);
+  unpack(&T);
+}
+
+static void clusters_name_their_columns(void **state)
+{
+  (void)state;
+  test_all_cases(check_clusters);
+}
+
+static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n, int add)
+{
+  const int64_t ldb = C->A.num_cols + 3, ldc = C->A.num_rows + 1;
+  double       *b = test_random(n * ldb, 5), *c = test_random(n * ldc, 6), *expected = test_random(n * ldc, 6);
+  double       *scratch = malloc(tc_spmm_bittcf_host_scratch(T, n) + 1);
+  tc_spmm_args  args    = {n, b, ldb, c, ldc, add, scratch};
+
+  for (int32_t j = 0; j < n; ++j) { // what nobody refers to may be anything
+    for (int64_t i = C->A.num_cols; i < ldb; ++i) b[i + j * ldb] = NAN;
+  }
+  tc_canonical_spmm(&C->A, n, b, ldb, add, expected, ldc);
+
+  ASSERT_OK(tc_spmm_bittcf_host(T, &args, NULL));
+
+  ASSERT_CASE(tc_first_different(n * ldc, c, expected) == n * ldc, C, "n %d, add %d: element %lld", n, add, (long long)tc_first_different(n * ldc, c, expected));
+  ASSERT_CASE(test_guards_hold(c, n * ldc), C, "written outside");
+  test_guarded_free(b);
+  test_guarded_free(c);
+  test_guarded_free(expected);
+  free(scratch);
+}
+
+static void check_products(const test_case *C)
+{
+  tc_bittcf T;
+
+  pack(&C->A, &T);
+  for (int i = 0; i < NUM_WIDTHS; ++i) check_one_product(C, &T, num_columns[i], i % 2);
+  for (int64_t e = 0; e < C->A.nnz; ++e) C->A.val[e] = 1.0 / (double)(e + 2); // other values, same pattern
+  ASSERT_OK(tc_bittcf_refill_host(&T, C->A.val));
+  check_one_product(C, &T, 5, 1);
+  unpack(&T);
+}
+
+static void products_have_the_defined_bits(void **state)
+{
+  (void)state;
+  test_all_cases(check_products);
+}
+
+/* Rows of B that no entry refers to do not matter, nor does what is not finite elsewhere */
+static void check_nonfinite(const test_case *C)
+{
+  const int64_t  n = C->A.num_cols, m = C->A.num_rows;
+  unsigned char *used = calloc((size_t)n + 1, 1);
+  double        *b = test_random(n, 5), *c = test_guarded(m), *expected = test_guarded(m), *scratch;
+  tc_bittcf      T;
+  tc_spmm_args   args;
+
+  pack(&C->A, &T);
+  scratch = malloc(tc_spmm_bittcf_host_scratch(&T, 1) + 1);
+  args    = (tc_spmm_args){1, b, n, c, m, 0, scratch};
+  for (int64_t e = 0; e < C->A.nnz; ++e) used[C->A.col[e]] = 1;
+  for (int64_t k = 0; k < n; ++k) {
+    if (!used[k]) b[k] = NAN;
+    else if (k % 37 == 5) b[k] = k % 2 ? INFINITY : NAN;
+  }
+  tc_canonical_spmm(&C->A, 1, b, n, 0, expected, m);
+
+  ASSERT_OK(tc_spmm_bittcf_host(&T, &args, NULL));
+
+  ASSERT_CASE(tc_first_different(m, c, expected) == m, C, "row %lld", (long long)tc_first_different(m, c, expected));
+  unpack(&T);
+  test_guarded_free(b);
+  test_guarded_free(c);
+  test_guarded_free(expected);
+  free(scratch);
+  free(used);
+}
+
+static void nonfinite_values_stay_in_their_rows(void **state)
+{
+  (void)state;
+  test_all_cases(check_nonfinite);
+}
+
+/* Grids are recognised, and windows take neighbouring lines together */
+static void grids_are_found(void **state)
+{
+  static const struct {
+    const char *generator;
+    int32_t     size, line, lines, panels;
+  } grids[] = {{"stencil27", 40, 40, 40, 4}, {"stencil7", 32, 32, 32, 4}, {"elasticity", 16, 48, 16, 4}, {"p2", 14, 29, 29, 4}};
+
+  (void)state;
+  for (size_t g = 0; g < sizeof grids / sizeof grids[0]; ++g) {
+    tc_matrix A;
+    tc_bittcf T;
+
+    ASSERT_OK(tc_generate(tc_generator_find(grids[g].generator), grids[g].size, 1, &A));
+    pack(&A, &T);
+    if (T.order.n[0] != grids[g].line || T.order.n[1] != grids[g].lines || T.panels != grids[g].panels) fail_msg("%s: lines of %d, planes of %d lines, %d panels", grids[g].generator, T.order.n[0], T.order.n[1], T.panels);
+    unpack(&T);
+    tc_matrix_free(&A);
+  }
+}
+
+/* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer) */
+static void failed_allocations(void **state)
+{
+  static const tc_bittcf empty;
+  tc_matrix              A;
+  tc_csr                 pattern;
+  tc_bittcf              T;
+  int                    failures = 0;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("limits"), 65, 1, &A));
+  pattern = tc_matrix_pattern(&A);
+  for (;; ++failures) {
+    tc_status status;
+
+    tc_fault_arm(TC_FAULT_ALLOC, failures + 1);
+    status = tc_format_bittcf.build(&pattern, &T);
+    tc_fault_arm(TC_FAULT_ALLOC, 0);
+    if (status == TC_OK) break;
+    assert_int_equal(status, TC_ERR_MEMORY);
+    assert_memory_equal(&T, &empty, sizeof T);
+  }
+  assert_in_range(failures, 10, 20);
+  tc_format_destroy(&tc_format_bittcf, &T);
+  tc_matrix_free(&A);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(layout_by_hand),
+    cmocka_unit_test(long_rows_by_hand),
+    cmocka_unit_test(every_entry_once),
+    cmocka_unit_test(every_row_once),
+    cmocka_unit_test(clusters_name_their_columns),
+    cmocka_unit_test(products_have_the_defined_bits),
+    cmocka_unit_test(nonfinite_values_stay_in_their_rows),
+    cmocka_unit_test(grids_are_found),
+    cmocka_unit_test(failed_allocations),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,213 @@
+/*
+  The host products over the hybrid format: one version for each instruction set, of which tc_hybrid_spmv_host() takes the best. Every version that this processor
+  can run must give the bits that docs/formats.md defines.
+*/
+#include "test_util.h"
+#define tc_hybrid_spmv_host tc_hybrid_spmv_host_of_this_test
+#include "../src/format/hybrid_host.c"
+
+typedef void (*product)(const tc_hybrid *H, const double *x, const double *y, double *z, int sign);
+
+static product product_under_test;
+
+typedef enum { PLAIN, ADD, ADD_IN_PLACE, SUBTRACT, SUBTRACT_IN_PLACE, NUM_USES } use;
+
+/* What z must be */
+static void expect(const tc_matrix *A, const double *x, const double *y, use how, double *z)
+{
+  tc_canonical_spmv(A, x, how == ADD || how == ADD_IN_PLACE ? y : NULL, z);
+  for (int32_t i = 0; i < A->num_rows && how >= SUBTRACT; ++i) z[i] = A->row_ptr[i] == A->row_ptr[i + 1] ? y[i] : y[i] - z[i];
+}
+
+static void check_products(const test_case *C, const tc_matrix *A, const tc_hybrid *H, const double *x)
+{
+  const int32_t m = A->num_rows;
+
+  for (use how = 0; how < NUM_USES; ++how) {
+    const int in_place = how == ADD_IN_PLACE || how == SUBTRACT_IN_PLACE;
+    double   *y = test_random(m, 6), *z = in_place ? y : test_guarded(m), *expected = test_guarded(m);
+    int64_t   row;
+
+    for (int32_t i = 0; i < m; i += 5) y[i] = -0.0;
+    expect(A, x, y, how, expected);
+    product_under_test(H, x, how == PLAIN ? NULL : y, z, how >= SUBTRACT ? -1 : 1);
+    row = tc_first_different(m, z, expected);
+    ASSERT_CASE(row == m, C, "use %d, groups of %d: row %lld is %a, expected %a", how, H->row_group, (long long)row, z[row], expected[row]);
+    ASSERT_CASE(test_guards_hold(z, m) && test_guards_hold(y, m) && test_guards_hold(x, A->num_cols), C, "use %d: written outside", how);
+    if (!in_place) test_guarded_free(z);
+    test_guarded_free(y);
+    test_guarded_free(expected);
+  }
+}
+
+/* Every third element, or all that no row refers to and one more, are not finite: that must show in the rows that refer to them and nowhere else */
+static void poison(const tc_matrix *A, int all, double *x)
+{
+  static const double bad[] = {NAN, INFINITY, -INFINITY};
+
+  for (int32_t j = 0; j < A->num_cols && !all; j += 3) x[j] = bad[j % 9 / 3];
+  if (all) {
+    unsigned char *used = calloc((size_t)A->num_cols + 1, 1);
+
+    assert_non_null(used);
+    for (int64_t e = 0; e < A->nnz; ++e) used[A->col[e]] = 1;
+    for (int32_t j = 0; j < A->num_cols; ++j) {
+      if (!used[j] || j == A->num_cols / 2) x[j] = bad[j % 3];
+    }
+    free(used);
+  }
+}
+
+static void check_case(const test_case *C)
+{
+  tc_matrix A       = C->A;
+  tc_csr    pattern = tc_matrix_pattern(&A);
+
+  A.val = malloc(((size_t)A.nnz + 1) * sizeof *A.val);
+  assert_non_null(A.val);
+  for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
+    test_values(values, A.nnz, (uint64_t)C->seed, A.val);
+    for (pattern.row_group = 1; pattern.row_group <= 3; ++pattern.row_group) {
+      tc_hybrid H;
+
+      test_pack_pattern(&tc_format_hybrid, &pattern, A.val, &H);
+      for (int poisoned = 0; poisoned < 3; ++poisoned) {
+        double *x = test_random(A.num_cols, 5);
+
+        if (poisoned) poison(&A, poisoned == 2, x);
+        check_products(C, &A, &H, x);
+        test_guarded_free(x);
+      }
+      tc_format_destroy(&tc_format_hybrid, &H);
+    }
+  }
+  free(A.val);
+}
+
+static void check_packed(const test_case *C, int32_t row_group)
+{
+  tc_csr    pattern = tc_matrix_pattern(&C->A);
+  double   *x       = test_random(C->A.num_cols, 5);
+  tc_hybrid H;
+
+  pattern.row_group = row_group;
+  test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
+  check_products(C, &C->A, &H, x);
+  tc_format_destroy(&tc_format_hybrid, &H);
+  test_guarded_free(x);
+}
+
+/* Rows of `length` columns, `apart` apart, row i beginning at column `shift` * (i / `group`) */
+static void check_band(int32_t num_rows, int32_t length, int32_t apart, int32_t shift, int32_t group)
+{
+  test_case C = {"band", length, {0}};
+
+  ASSERT_OK(tc_matrix_create(num_rows, shift * ((num_rows - 1) / group) + apart * (length - 1) + 1, (int64_t)num_rows * length, &C.A));
+  for (int32_t i = 0; i < num_rows; ++i) {
+    C.A.row_ptr[i + 1] = C.A.row_ptr[i] + length;
+    for (int32_t k = 0; k < length; ++k) C.A.col[C.A.row_ptr[i] + k] = shift * (i / group) + apart * k;
+  }
+  tc_random_normal(C.A.nnz, 7, C.A.val);
+  check_packed(&C, group);
+  tc_matrix_free(&C.A);
+}
+
+/* Columns of every width, near and far apart, with rows that agree and rows that do not */
+static void bands(void)
+{
+  static const int32_t lengths[] = {1, 2, 3, 4, 5, 8, 27, 40, 41, 255, 256, 257, 2047, 2048, 2049, 5000};
+
+  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
+    for (int32_t group = 1; group <= 9; group += group < 3 ? 1 : 6) {
+      const int32_t num_rows = lengths[i] > 255 ? 3 : 41;
+
+      check_band(num_rows, lengths[i], 1, group, group);
+      check_band(num_rows, lengths[i], 1, 300, group);
+      check_band(num_rows, lengths[i], 7, 60000, group);
+      check_band(num_rows, lengths[i], 3000, group, group);
+    }
+  }
+}
+
+/* Rows i, i + apart, i + 2 apart and so on meet in slices, being of the same length, and agree on their columns */
+static void rows_apart(void)
+{
+  for (int32_t apart = 1; apart <= 5; ++apart) {
+    enum { ROWS = 300 };
+    test_case C = {"rows apart", apart, {0}};
+
+    ASSERT_OK(tc_matrix_create(ROWS, ROWS + 2 + apart, ROWS * (int64_t)(3 + apart), &C.A));
+    for (int32_t i = 0; i < ROWS; ++i) {
+      C.A.row_ptr[i + 1] = C.A.row_ptr[i] + 3 + i % apart;
+      for (int32_t k = 0; k < 3 + i % apart; ++k) C.A.col[C.A.row_ptr[i] + k] = i + k;
+    }
+    C.A.nnz = C.A.row_ptr[ROWS];
+    tc_random_normal(C.A.nnz, 7, C.A.val);
+    check_packed(&C, 1);
+    tc_matrix_free(&C.A);
+  }
+}
+
+/* Padding of D8 names the dictionary's first value, here an infinity; infinities and NaNs among the values themselves */
+static void values_that_are_not_finite(void)
+{
+  const tc_generator *mixed = tc_generator_find("mixed"), *limits = tc_generator_find("limits");
+
+  for (int i = 0; i < 6; ++i) {
+    test_case C = {"not finite", i, {0}};
+    tc_hybrid H;
+
+    ASSERT_OK(tc_generate(i % 2 ? mixed : limits, i % 2 ? mixed->tiny : limits->tiny, 1, &C.A));
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = e % 97 == 0 ? (i < 2 ? INFINITY : i < 4 ? NAN : -INFINITY) : -1.0;
+    test_pack(&tc_format_hybrid, &C.A, &H);
+    for (int32_t s = 0; s < H.num_slices; ++s) assert_int_equal(H.slice[s].value_kind, TC_HYBRID_D8);
+    assert_true(i >= 4 || !isfinite(H.dictionary[0]));
+    tc_format_destroy(&tc_format_hybrid, &H);
+    check_packed(&C, 1);
+    tc_matrix_free(&C.A);
+  }
+}
+
+static void check_version(product version)
+{
+  product_under_test = version;
+  test_all_cases(check_case);
+  bands();
+  rows_apart();
+  values_that_are_not_finite();
+}
+
+static void portable(void **state)
+{
+  (void)state;
+  check_version(spmv_portable);
+}
+
+static void avx2(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
+  check_version(spmv_avx2);
+#else
+  skip();
+#endif
+}
+
+static void avx512(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
+  check_version(spmv_avx512);
+#else
+  skip();
+#endif
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2), cmocka_unit_test(avx512)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,379 @@
+/*
+  Products with dense blocks on the host: the kernels, in every instruction set that this processor has, against the defined order of the additions; the object that
+  cuts blocks into launches, keeps memory and chooses kernels; what a failure leaves behind.
+*/
+#include "test_util.h"
+#include "../src/plan/spmm.h"
+#define tc_spmm_csr_host tc_spmm_csr_host_of_this_test
+#define tc_spmm_csr_host_scratch tc_spmm_csr_host_scratch_of_this_test
+#define tc_spmm_csr_transposed_host tc_spmm_csr_transposed_host_of_this_test
+#define tc_spmm_csr_transposed_host_scratch tc_spmm_csr_transposed_host_scratch_of_this_test
+#include "../src/plan/spmm_host.c"
+#include <math.h>
+#include <stdlib.h>
+
+static const int32_t some_columns[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 32, 33};
+
+/* A block with room between its columns */
+typedef struct {
+  int32_t rows, n;
+  int64_t ld, size;
+  double *array;
+} block;
+
+static block block_of(int32_t rows, int32_t n, int32_t gap, uint64_t seed)
+{
+  block B = {rows, n, rows + gap, ((int64_t)rows + gap) * n, NULL};
+
+  B.array = seed ? test_random(B.size, seed) : test_guarded(B.size);
+  return B;
+}
+
+/* The CSR view of a matrix; free row_ptr */
+static tc_csr_view view_of(const tc_matrix *A)
+{
+  int32_t *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr);
+
+  assert_non_null(row_ptr);
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  return (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr, .col = A->col, .val = A->val};
+}
+
+/* Is C = A B, bit for bit, or before + A B, within the a-priori bounds, and nothing else written? `before` has the layout of C. */
+static void expect_product(const test_case *C, const tc_matrix *A, const block *B, const block *result, const block *before, int add)
+{
+  const int32_t m     = A->num_rows;
+  double       *sum   = malloc(((size_t)m + 1) * sizeof *sum);
+  long double  *ref   = malloc(2 * ((size_t)m + 1) * sizeof *ref), *bound = ref + m + 1;
+
+  assert_non_null(sum);
+  assert_non_null(ref);
+  for (int32_t j = 0; j < result->n; ++j) {
+    const double *was = before->array + j * before->ld, *is = result->array + j * result->ld, *b = B->array + j * B->ld;
+
+    tc_canonical_spmm(A, 1, b, B->ld, 0, sum, m);
+    if (j == 0) {
+      tc_oracle_spmv(A, b, NULL, 0, ref, bound);
+      ASSERT_CASE(tc_error_over_bound(m, sum, ref, bound) <= 1, C, "the defined bits are out of bounds");
+    }
+    for (int64_t i = 0; i < result->ld; ++i) {
+      const double expected = i >= m ? was[i] : add ? was[i] + sum[i] : sum[i];
+
+      ASSERT_CASE(tc_first_different(1, &is[i], &expected) == 1, C, "element (%lld, %d) of %d columns is %a, expected %a", (long long)i, j, result->n, is[i], expected);
+    }
+  }
+  ASSERT_CASE(test_guards_hold(result->array, result->size) && test_guards_hold(B->array, B->size), C, "written outside");
+  free(sum);
+  free(ref);
+}
+
+typedef void (*product_fn)(const tc_csr_view *A, const tc_spmm_args *args);
+
+static product_fn product_under_test, transposed_under_test;
+
+static void check_kernel(const test_case *C, product_fn multiply, const tc_csr_view *A, const tc_matrix *oracle, int32_t n, int add, size_t scratch)
+{
+  block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
+  double      *room = test_guarded((int64_t)(scratch / sizeof *room));
+  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room};
+
+  multiply(A, &args);
+  expect_product(C, oracle, &B, &result, &before, add);
+  ASSERT_CASE(test_guards_hold(room, (int64_t)(scratch / sizeof *room)), C, "written outside the scratch");
+  test_guarded_free(B.array);
+  test_guarded_free(before.array);
+  test_guarded_free(result.array);
+  test_guarded_free(room);
+}
+
+static void check_kernels(const test_case *C)
+{
+  const tc_csr_view A = view_of(&C->A);
+  tc_matrix         T;
+
+  ASSERT_OK(tc_matrix_transpose(&C->A, &T));
+  for (size_t i = 0; i < sizeof some_columns / sizeof some_columns[0]; ++i) {
+    const int32_t n = some_columns[i];
+
+    if (C->seed > 1 && n != 3 && n != 9) continue;
+    for (int add = 0; add < 2; ++add) {
+      check_kernel(C, product_under_test, &A, &C->A, n, add, tc_spmm_csr_host_scratch_of_this_test(&A, n));
+      check_kernel(C, transposed_under_test, &A, &T, n, add, (tc_spmm_csr_transposed_host_scratch_of_this_test(&A, n) + 7) / 8 * 8);
+    }
+  }
+  tc_matrix_free(&T);
+  free((void *)A.row_ptr);
+}
+
+static void portable(void **state)
+{
+  (void)state;
+  product_under_test    = product_portable;
+  transposed_under_test = transposed_product_portable;
+  test_all_cases(check_kernels);
+}
+
+static void avx2(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
+  product_under_test    = product_avx2;
+  transposed_under_test = transposed_product_avx2;
+  test_all_cases(check_kernels);
+#else
+  skip();
+#endif
+}
+
+static void avx512(void **state)
+{
+  (void)state;
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
+  product_under_test    = product_avx512;
+  transposed_under_test = transposed_product_avx512;
+  test_all_cases(check_kernels);
+#else
+  skip();
+#endif
+}
+
+static const tc_spmm_options by_default = {NULL, 0};
+
+static tc_key key_of(const tc_matrix *A, int64_t pattern)
+{
+  return (tc_key){.id = 1, .pattern = pattern, .nnz = A->nnz};
+}
+
+/* The object over a matrix that has been looked at */
+static tc_spmm *spmm_of(const tc_matrix *A, const tc_csr_view *view)
+{
+  const tc_key key = key_of(A, 1);
+  tc_spmm     *S;
+
+  ASSERT_OK(tc_spmm_create(tc_backend_host(), &by_default, &S));
+  assert_false(tc_spmm_has_seen(S, &key));
+  ASSERT_OK(tc_spmm_look(S, &key, view, NULL));
+  assert_true(tc_spmm_has_seen(S, &key));
+  return S;
+}
+
+/* One product through the object: adding or not, B and C near or far, B as it is or turned */
+static void check_road(const test_case *C, tc_spmm *S, const tc_csr_view *A, int32_t n, int32_t gap, int add, int b_far, int c_far, int turned)
+{
+  block                 B = block_of(C->A.num_cols, n, gap, 5), Bt = block_of(n, C->A.num_cols, gap, 0);
+  block                 before = block_of(C->A.num_rows, n, gap, add ? 6 : 0), result = block_of(C->A.num_rows, n, gap, add ? 6 : 0);
+  const tc_spmm_product P = {C->A.num_cols, C->A.num_rows, n, turned ? Bt.array : B.array, turned ? Bt.ld : B.ld, result.array, result.ld, add, turned, b_far, c_far};
+  const tc_spmm_kernel *kernel;
+
+  for (int32_t j = 0; j < n; ++j) {
+    for (int64_t k = 0; k < B.rows; ++k) Bt.array[j + k * Bt.ld] = B.array[k + j * B.ld];
+  }
+  ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+  ASSERT_CASE(kernel == tc_spmm_find(S, "csr"), C, "kernel %s", kernel->name);
+  ASSERT_OK(tc_spmm_multiply(S, kernel, A, &P, NULL));
+  expect_product(C, &C->A, &B, &result, &before, add);
+  test_guarded_free(B.array);
+  test_guarded_free(Bt.array);
+  test_guarded_free(before.array);
+  test_guarded_free(result.array);
+}
+
+static void check_roads(const test_case *C)
+{
+  static const int32_t columns[] = {1, 9, TC_SPMM_COLUMNS - 1, TC_SPMM_COLUMNS, TC_SPMM_COLUMNS + 1, 300};
+  const tc_csr_view    A         = view_of(&C->A);
+  tc_spmm             *S         = spmm_of(&C->A, &A);
+  const int            num       = C->seed == 1 && C->A.nnz < 5000 ? 6 : 2;
+
+  for (int i = 0; i < num; ++i) {
+    for (int road = 0; road < 8; ++road) check_road(C, S, &A, columns[i], i % 2 ? 3 : 0, road & 1, road & 2, road & 4, 0);
+    check_road(C, S, &A, columns[i], i % 2 ? 3 : 0, 0, 0, 0, 1);
+  }
+  assert_int_equal(tc_spmm_count(S), 9 * num);
+  tc_spmm_destroy(&S);
+  free((void *)A.row_ptr);
+}
+
+static void roads(void **state)
+{
+  (void)state;
+  test_all_cases(check_roads);
+}
+
+static tc_matrix matrix_of(const char *name, int32_t size)
+{
+  tc_matrix A;
+
+  ASSERT_OK(tc_generate(tc_generator_find(name), size, 1, &A));
+  return A;
+}
+
+/* C = A B of n columns, C poisoned before */
+static tc_status multiply(tc_spmm *S, const tc_matrix *A, const tc_csr_view *view, int32_t n, int b_far, block *result)
+{
+  block                 B = block_of(A->num_cols, n, 0, 5);
+  const tc_spmm_product P = {A->num_cols, A->num_rows, n, B.array, B.ld, result->array, result->ld, 0, 0, b_far, 0};
+  const tc_spmm_kernel *kernel;
+  tc_status             status = tc_spmm_choose(S, n, &kernel);
+
+  if (status == TC_OK) status = tc_spmm_multiply(S, kernel, view, &P, NULL);
+  test_guarded_free(B.array);
+  return status;
+}
+
+/* Memory is allocated once for the largest product so far, and no more than a launch needs */
+static void memory(void **state)
+{
+  tc_matrix         A    = matrix_of("stencil27", 8);
+  const tc_csr_view view = view_of(&A);
+  block             C    = block_of(A.num_rows, 1000, 0, 0);
+  tc_spmm          *S    = spmm_of(&A, &view);
+  size_t            bytes;
+
+  (void)state;
+  assert_int_equal(tc_spmm_bytes(S), 0);
+  ASSERT_OK(multiply(S, &A, &view, 1, 0, &C));
+  assert_int_equal(tc_spmm_bytes(S), 0);
+  ASSERT_OK(multiply(S, &A, &view, 8, 0, &C));
+  bytes = 8 * sizeof(double) * (size_t)A.num_cols; // one panel
+  assert_int_equal(tc_spmm_bytes(S), bytes);
+  ASSERT_OK(multiply(S, &A, &view, 1000, 1, &C));
+  bytes += TC_SPMM_COLUMNS * sizeof(double) * (size_t)A.num_cols; // and one launch's columns of B
+  assert_int_equal(tc_spmm_bytes(S), bytes);
+  ASSERT_OK(multiply(S, &A, &view, 1, 1, &C));
+  assert_int_equal(tc_spmm_bytes(S), bytes);
+  tc_spmm_destroy(&S);
+  test_guarded_free(C.array);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+/* A failure is reported, and the next product is right */
+static void failures(void **state)
+{
+  tc_matrix         A     = matrix_of("long487", 20);
+  const tc_csr_view view  = view_of(&A);
+  const tc_key      other = key_of(&A, 2);
+  const test_case   C     = {"long487", 1, A};
+  block             B = block_of(A.num_cols, 9, 0, 5), result = block_of(A.num_rows, 9, 0, 0);
+
+  (void)state;
+  for (int point = 0; point < TC_FAULT_COUNT; ++point) {
+    tc_spmm *S = spmm_of(&A, &view);
+
+    tc_fault_arm((tc_fault_point)point, 1);
+    assert_int_not_equal(multiply(S, &A, &view, 9, 1, &result), TC_OK);
+    assert_int_equal(tc_spmm_count(S), 0);
+    ASSERT_OK(multiply(S, &A, &view, 9, 1, &result));
+    expect_product(&C, &A, &B, &result, &result, 0);
+    if (point == TC_FAULT_LAUNCH) tc_fault_arm(TC_FAULT_LAUNCH, 0);
+    else { // the list of long rows is allocated and uploaded
+      tc_fault_arm((tc_fault_point)point, 1);
+      assert_int_not_equal(tc_spmm_look(S, &other, &view, NULL), TC_OK);
+      assert_false(tc_spmm_has_seen(S, &other));
+    }
+    ASSERT_OK(tc_spmm_look(S, &other, &view, NULL));
+    ASSERT_OK(multiply(S, &A, &view, 9, 1, &result));
+    tc_spmm_destroy(&S);
+  }
+  test_guarded_free(B.array);
+  test_guarded_free(result.array);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+static void long_rows(void **state)
+{
+  tc_matrix       A     = matrix_of("skewed", tc_generator_find("skewed")->tiny);
+  tc_csr_view     view  = view_of(&A);
+  tc_spmm        *S     = spmm_of(&A, &view);
+  int32_t         found = 0;
+
+  (void)state;
+  tc_spmm_list_long_rows(S, &view);
+  for (int32_t i = 0; i < A.num_rows; ++i) {
+    const int32_t length = view.row_ptr[i + 1] - view.row_ptr[i];
+
+    if (length < TC_SPMM_SEGMENT) continue;
+    assert_in_range(found, 0, view.num_long - 1);
+    assert_int_equal(view.long_row[found], i);
+    assert_int_equal(view.long_first[found + 1] - view.long_first[found], (length + 255) / 256);
+    ++found;
+  }
+  assert_int_equal(found, view.num_long);
+  assert_int_equal(view.num_segments, found > 0 ? view.long_first[found] : 0);
+  tc_spmm_destroy(&S);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+/* A backend that has a device's kernels as far as the choice is concerned */
+static tc_status device_probe(int *sm)
+{
+  *sm = 90;
+  return TC_OK;
+}
+
+static int with_tiles;
+
+static const tc_spmm_kernel *device_kernels(int *num)
+{
+  static const tc_spmm_kernel kernels[] = {
+    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
+    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
+    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
+  };
+
+  *num = with_tiles ? 3 : 2;
+  return kernels;
+}
+
+static void expect_choice(const char *generator, int32_t size, int32_t n, const tc_spmm_options *options, const char *format)
+{
+  tc_matrix             A       = matrix_of(generator, size);
+  const tc_csr_view     view    = view_of(&A);
+  const tc_key          key     = key_of(&A, 1);
+  tc_backend            backend = *tc_backend_host();
+  const tc_spmm_kernel *kernel;
+  tc_spmm              *S;
+
+  backend.probe        = device_probe;
+  backend.spmm_kernels = device_kernels;
+  ASSERT_OK(tc_spmm_create(&backend, options, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  if (format) {
+    ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+    assert_string_equal(kernel->format, format);
+    print_message("%s, %d columns: %s (%s)\n", generator, n, kernel->format, tc_spmm_why(S));
+  } else assert_int_equal(tc_spmm_choose(S, n, &kernel), TC_ERR_UNSUPPORTED);
+  tc_spmm_destroy(&S);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+static void choices(void **state)
+{
+  static const tc_spmm_options tiles = {"bittcf", 0}, exact = {NULL, 1}, exact_tiles = {"bittcf", 1};
+
+  (void)state;
+  for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
+    expect_choice("stencil27", 16, 8, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil27", 16, 32, &exact, "hybrid");
+    expect_choice("stencil27", 16, 32, &tiles, with_tiles ? "bittcf" : NULL);
+    expect_choice("stencil27", 16, 32, &exact_tiles, NULL);
+    expect_choice("stencil7", 16, 128, &by_default, "hybrid");
+    expect_choice("rmat", 10, 32, &by_default, "csr");
+    expect_choice("long487", 64, 32, &by_default, "csr");
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2),     cmocka_unit_test(avx512),    cmocka_unit_test(roads),
+                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(long_rows), cmocka_unit_test(choices)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/*
+  The packed transpose on the host backend: the bits of its products, how it follows the values of the matrix, and what a failure at any point leaves behind.
+*/
+#include "test_util.h"
+#include "../src/plan/transpose.h"
+#include <stdlib.h>
+
+/* A matrix as a backend keeps it; free row_ptr */
+static tc_csr_local local_pattern(const tc_matrix *A)
+{
+  int32_t     *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr);
+  tc_csr_local pattern = {A->num_rows, A->num_cols, A->nnz, row_ptr, A->col, 1};
+
+  assert_non_null(row_ptr);
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  return pattern;
+}
+
+static tc_key key_of(const tc_matrix *A, int64_t state)
+{
+  return (tc_key){.id = 1, .pattern = 1, .state = state, .nnz = A->nnz, .values = A->val};
+}
+
+static tc_status bring_up_to_date(tc_transpose *T, const tc_matrix *A, const tc_key *key)
+{
+  const tc_verdict verdict = tc_plan_check(tc_transpose_plan(T), key);
+  tc_csr_local     pattern;
+  tc_status        status = TC_OK;
+
+  if (verdict == TC_CACHE_REBUILD) {
+    pattern = local_pattern(A);
+    status  = tc_transpose_build(T, &pattern, 1, NULL);
+    free((void *)(uintptr_t)pattern.row_ptr);
+  }
+  if (status == TC_OK && verdict != TC_CACHE_HIT) status = tc_transpose_refill(T, A->val, key, verdict, NULL);
+  return status;
+}
+
+/* z = A^T x in the bits that the rows of A^T define */
+static void expect_product(tc_transpose *T, const tc_matrix *A)
+{
+  double   *x = test_random(A->num_rows, 3), *z = test_guarded(A->num_cols), *expected = test_guarded(A->num_cols);
+  tc_matrix R;
+
+  ASSERT_OK(tc_matrix_transpose(A, &R));
+  tc_canonical_spmv(&R, x, NULL, expected);
+  ASSERT_OK(tc_plan_spmv(tc_transpose_plan(T), x, NULL, z, 1, NULL));
+  assert_int_equal(tc_first_different(A->num_cols, z, expected), A->num_cols);
+  assert_true(test_guards_hold(z, A->num_cols));
+  tc_matrix_free(&R);
+  test_guarded_free(x);
+  test_guarded_free(z);
+  test_guarded_free(expected);
+}
+
+static void check_case(const test_case *C)
+{
+  int num;
+
+  for (int f = 0; f < (tc_formats(&num), num); ++f) {
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+    const tc_key          key     = key_of(&C->A, 1);
+    tc_transpose         *T;
+
+    ASSERT_OK(tc_transpose_create(tc_backend_host(), &options, &T));
+    ASSERT_OK(bring_up_to_date(T, &C->A, &key));
+    expect_product(T, &C->A);
+    tc_transpose_destroy(&T);
+    assert_null(T);
+    tc_transpose_destroy(&T); // destroying nothing is fine
+  }
+}
+
+static void serves_every_shape(void **state)
+{
+  (void)state;
+  test_all_cases(check_case);
+}
+
+static void by_hand(void **state)
+{
+  static const int32_t row_ptr[] = {0, 2, 2, 5}, col[] = {1, 3, 0, 1, 3};
+  const tc_csr_local   A = {3, 4, 5, row_ptr, col, 1};
+  int32_t              t_row_ptr[5], t_col[5], perm[5];
+  const int32_t        expected_row_ptr[] = {0, 1, 3, 3, 5}, expected_col[] = {2, 0, 2, 0, 2}, expected_perm[] = {2, 0, 3, 1, 4};
+  const double         from[] = {10, 11, 12, 13, 14}, expected[] = {12, 10, 13, 11, 14};
+  double               to[5];
+
+  (void)state;
+  ASSERT_OK(tc_backend_host()->transpose(&A, t_row_ptr, t_col, perm, NULL));
+  assert_memory_equal(t_row_ptr, expected_row_ptr, sizeof t_row_ptr);
+  assert_memory_equal(t_col, expected_col, sizeof t_col);
+  assert_memory_equal(perm, expected_perm, sizeof perm);
+  ASSERT_OK(tc_backend_host()->gather(5, perm, from, to, NULL));
+  assert_memory_equal(to, expected, sizeof to);
+}
+
+static void follows_the_values(void **state)
+{
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+  tc_matrix             A;
+  tc_key                key;
+  tc_transpose         *T;
+  tc_counters           counters;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("ragged"), 331, 1, &A));
+  key = key_of(&A, 1);
+  ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
+  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  tc_random_normal(A.nnz, 99, A.val);
+  key = key_of(&A, 2);
+  assert_int_equal(tc_plan_check(tc_transpose_plan(T), &key), TC_CACHE_REFILL);
+  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  expect_product(T, &A);
+  tc_plan_counters(tc_transpose_plan(T), &counters);
+  assert_int_equal(counters.rebuilds, 1);
+  assert_int_equal(counters.refills, 1);
+  tc_transpose_destroy(&T);
+  tc_matrix_free(&A);
+}
+
+/* Each allocation, copy and launch fails in turn; every failure is reported, none counts, the next try works */
+static void failures(void **state)
+{
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+  tc_matrix             A;
+  tc_key                key;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("limits"), 65, 1, &A));
+  key = key_of(&A, 1);
+  for (tc_fault_point point = 0; point < TC_FAULT_COUNT; ++point) {
+    int           num = 0;
+    tc_transpose *T;
+    tc_status     status;
+
+    ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
+    for (;; ++num) {
+      tc_backend_host()->fault_arm(point, num + 1);
+      status = bring_up_to_date(T, &A, &key);
+      assert_int_equal(tc_backend_host()->fault_arm(point, 0) == 0, status != TC_OK); // no fault goes unnoticed
+      if (status == TC_OK) break;
+      assert_int_not_equal(tc_plan_check(tc_transpose_plan(T), &key), TC_CACHE_HIT);
+    }
+    assert_in_range(num, 2, 100);
+    expect_product(T, &A);
+    tc_transpose_destroy(&T);
+  }
+  tc_matrix_free(&A);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(by_hand), cmocka_unit_test(serves_every_shape), cmocka_unit_test(follows_the_values), cmocka_unit_test(failures),
+  };
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
