@@ -4,6 +4,7 @@
 */
 #define _GNU_SOURCE // dladdr()
 #include "bench_case.h"
+#include "bench_spmm.h"
 #include "bench_table.h"
 #include "bench_timer.h"
 #include "matrix_binary.h"
@@ -22,12 +23,16 @@ static char help[] = "tcbench spmv [options]\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
   -group_ms <ms>    least duration of a group; default 4\n\
   -json <file>      results for programs\n\
+tcbench spmm [options], the same options and\n\
+  -spmm_n <a,b,..>  numbers of columns; default 1,8,32,128\n\
+  -spmm_mode <mode> ab (default) or atb, with the transpose\n\
 tcbench list        the table\n\n";
 
 enum { MAX_RESULTS = 256, MAX_NAMES = 256, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;
+  BenchSpmm    *spmm; /* NULL: products with a vector */
   int           num, wrong, unreadable;
   BenchResult   result[MAX_RESULTS];
 } Run;
@@ -52,13 +57,18 @@ static const tc_backend *OpenCUDA(void)
 static PetscErrorCode RunMatrix(Run *run, const BenchResult *given, tc_matrix *A)
 {
   BenchResult *result = &run->result[run->num];
+  PetscBool    right;
 
   PetscFunctionBeginUser;
   PetscCheck(run->num < MAX_RESULTS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices", MAX_RESULTS);
   *result = *given;
-  PetscCall(BenchRun(A, &run->settings, result));
-  PetscCall(BenchPrint(&run->settings, result));
-  if (!BenchIsRight(result)) run->wrong++;
+  if (run->spmm) PetscCall(BenchSpmmRun(run->spmm, given, A, &right));
+  else {
+    PetscCall(BenchRun(A, &run->settings, result));
+    PetscCall(BenchPrint(&run->settings, result));
+    right = BenchIsRight(result);
+  }
+  if (!right) run->wrong++;
   run->num++;
   tc_matrix_free(A);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -256,23 +266,30 @@ int main(int argc, char **args)
 {
   static Run run;
   char       json[PETSC_MAX_PATH_LEN];
-  PetscBool  has_json;
+  PetscBool  has_json, spmm;
 
   if (argc == 2 && strcmp(args[1], "list") == 0) return list_cases();
-  if (argc < 2 || strcmp(args[1], "spmv") != 0) {
+  if (argc < 2 || (strcmp(args[1], "spmv") != 0 && strcmp(args[1], "spmm") != 0)) {
     fputs(help, stderr);
     return 2;
   }
+  spmm = (PetscBool)(strcmp(args[1], "spmm") == 0);
   PetscCall(PetscInitialize(&argc, &args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
   PetscCall(GetSettings(&run.settings));
-  PetscCall(WarmUp(&run.settings));
-  PetscCall(BenchPrint(&run.settings, NULL));
-  PetscCall(RunSelected(&run));
-  PetscCall(BenchPrintSummary(&run.settings, run.num, run.result));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-json", json, sizeof(json), &has_json));
-  if (has_json) PetscCall(BenchWriteJSON(json, &run.settings, run.num, run.result));
+  if (spmm) {
+    PetscCall(BenchSpmmCreate(&run.settings, &run.spmm));
+    PetscCall(RunSelected(&run));
+    PetscCall(BenchSpmmFinish(&run.spmm, has_json ? json : NULL));
+  } else {
+    PetscCall(WarmUp(&run.settings));
+    PetscCall(BenchPrint(&run.settings, NULL));
+    PetscCall(RunSelected(&run));
+    PetscCall(BenchPrintSummary(&run.settings, run.num, run.result));
+    if (has_json) PetscCall(BenchWriteJSON(json, &run.settings, run.num, run.result));
+  }
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong, %d not read\n", run.num, run.wrong, run.unreadable));
   for (int w = 0; w < run.settings.num_ways; w++) PetscCall(PetscFree(run.settings.ways[w]));
   PetscCall(PetscFinalize());

@@ -47,6 +47,7 @@ extern "C" {
 #include "tc_kernels.h"
 #undef TC_CONVERTER
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
+tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
 tc_status tc_gather_cuda(int64_t, const int32_t *, const double *, double *, tc_stream);
 }

@@ -9,13 +9,21 @@
 static_assert(sizeof(tc_bittcf_window) == sizeof(int4), "windows are read in one piece");
 static_assert(TC_BITTCF_PANEL * TC_BITTCF_GROUP == tc_warp_size, "bit l of a mask is the element of B's fragment that lane l holds");
 
-__device__ __forceinline__ tc_bittcf_window tc_load_window(const tc_bittcf &T, int32_t w)
-{
-  const int4       raw = __ldg(reinterpret_cast<const int4 *>(T.window) + w);
-  tc_bittcf_window window;
+/* A tc_bittcf_window in as few registers as it has words */
+struct tc_window {
+  uint32_t val, tiles;
+  int32_t  base;
+  uint32_t size; // num_groups, wide
 
-  memcpy(&window, &raw, sizeof raw);
-  return window;
+  __device__ __forceinline__ int  num_groups() const { return size & 0xffff; }
+  __device__ __forceinline__ bool wide() const { return size >> 16 & 0xff; }
+};
+
+__device__ __forceinline__ tc_window tc_load_window(const tc_bittcf &T, int32_t w)
+{
+  const int4 raw = __ldg(reinterpret_cast<const int4 *>(T.window) + w);
+
+  return {static_cast<uint32_t>(raw.x), static_cast<uint32_t>(raw.y), raw.z, static_cast<uint32_t>(raw.w)};
 }
 
 __device__ __forceinline__ const uint32_t *tc_tiles_at(const tc_bittcf &T, uint32_t unit)
@@ -23,13 +31,14 @@ __device__ __forceinline__ const uint32_t *tc_tiles_at(const tc_bittcf &T, uint3
   return reinterpret_cast<const uint32_t *>(static_cast<const char *>(T.tiles) + 16 * (size_t)unit);
 }
 
-/* The columns of a window by their numbers in the matrix */
+/* The columns of a window by their numbers in the matrix: base() + entry() */
 struct tc_matrix_columns {
-  __device__ __forceinline__ int32_t of(const tc_bittcf &T, const tc_bittcf_window &W, const uint32_t *masks, int panels, int at) const
+  __device__ __forceinline__ int32_t base(const tc_window &W) const { return W.wide() ? 0 : W.base; }
+  __device__ __forceinline__ int32_t entry(const tc_bittcf &, const tc_window &W, const uint32_t *masks, int panels, int at) const
   {
-    const uint32_t *entries = masks + panels * W.num_groups;
+    const uint32_t *entries = masks + panels * W.num_groups();
 
-    return W.wide ? __ldg(reinterpret_cast<const int32_t *>(entries) + at) : W.base + __ldg(reinterpret_cast<const uint16_t *>(entries) + at);
+    return W.wide() ? __ldg(reinterpret_cast<const int32_t *>(entries) + at) : __ldg(reinterpret_cast<const uint16_t *>(entries) + at);
   }
 };
 
@@ -37,7 +46,8 @@ struct tc_matrix_columns {
 struct tc_cluster_columns {
   uint32_t first; // local_first of the window
 
-  __device__ __forceinline__ int32_t of(const tc_bittcf &T, const tc_bittcf_window &, const uint32_t *, int, int at) const { return __ldg(T.local + TC_BITTCF_GROUP * (size_t)first + at); }
+  __device__ __forceinline__ int32_t base(const tc_window &) const { return 0; }
+  __device__ __forceinline__ int32_t entry(const tc_bittcf &T, const tc_window &, const uint32_t *, int, int at) const { return __ldg(T.local + TC_BITTCF_GROUP * (size_t)first + at); }
 };
 
 constexpr int tc_batch = 8; // groups
@@ -45,20 +55,25 @@ constexpr int tc_batch = 8; // groups
 /* The masks and columns of a batch of groups, spread over the lanes: two loads of neighbouring words, and shuffles later. What is beyond the window is 0. */
 template <int panels>
 struct tc_group_batch {
-  uint32_t mask;   // lane panels * i + p: of panel p in group i
-  int32_t  column; // lane 4 * i + k: column k of group i
+  uint32_t mask;  // lane panels * i + p: of panel p in group i
+  int32_t  entry; // lane 4 * i + k: of column k of group i; nothing is done with it before it is needed
 
-  template <typename Columns>
-  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_bittcf_window &W, const Columns &columns, int first, int lane)
+  __device__ __forceinline__ const uint32_t *load_masks(const tc_bittcf &T, const tc_window &W, int first, int lane)
   {
     static_assert(panels * tc_batch <= tc_warp_size, "a lane for each mask");
-    uint32_t unit = W.tiles;
+    const uint32_t *masks = tc_tiles_at(T, W.tiles);
 
-    tc_keep(unit); // addresses are made anew for each batch: that costs less than the registers they would stay in
-    const uint32_t *masks = tc_tiles_at(T, unit);
+    mask = lane < panels * tc_batch && panels * first + lane < panels * W.num_groups() ? __ldg(masks + panels * first + lane) : 0;
+    return masks;
+  }
+  template <typename Columns>
+  __device__ __forceinline__ void load(const tc_bittcf &T, tc_window W, const Columns &columns, int first, int lane)
+  {
+    tc_keep(W.tiles); // what follows from these two is made anew for each batch: that costs less than the registers it would stay in
+    tc_keep(W.size);
+    const uint32_t *masks = load_masks(T, W, first, lane);
 
-    mask   = lane < panels * tc_batch && panels * first + lane < panels * W.num_groups ? __ldg(masks + panels * first + lane) : 0;
-    column = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups ? columns.of(T, W, masks, panels, TC_BITTCF_GROUP * first + lane) : 0;
+    entry = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups() ? columns.entry(T, W, masks, panels, TC_BITTCF_GROUP * first + lane) : 0;
   }
   __device__ __forceinline__ uint32_t mask_of(int group, int panel) const { return __shfl_sync(tc_full_warp, mask, panels * (group % tc_batch) + panel); }
   __device__ __forceinline__ int32_t column_of(int group, int k) const { return __shfl_sync(tc_full_warp, column, TC_BITTCF_GROUP * (group % tc_batch) + k); }
@@ -105,9 +120,9 @@ struct tc_group {
 
   /* Group i of a batch, its values from number `next` on, which is moved behind them. A lane without an element reads the next one; there is one more than entries. */
   template <typename Dense>
-  __device__ __forceinline__ void load(const tc_group_batch<panels> &batch, int i, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
+  __device__ __forceinline__ void load(const tc_group_batch<panels> &batch, int i, int32_t base, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
   {
-    const int32_t column = batch.column_of(i, k);
+    const int32_t column = base + batch.entry_of(i, k);
 
 #pragma unroll
     for (int s = 0; s < sets; ++s) dense.fetch(b[s], column, s);
@@ -138,10 +153,10 @@ struct tc_group {
   ahead, values and rows of B a group ahead.
 */
 template <int panels, int sets, int vectors, typename Columns, typename Dense>
-__device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_bittcf_window &W, const Columns &columns, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[panels][sets])
+__device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Columns &columns, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[panels][sets])
 {
-  const int                       num   = W.num_groups;
-  const int                       k     = tc_mma_lane(lane).k;
+  const int                       num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int32_t                   base = columns.base(W);
   const tc_mask_lane              at(lane);
   uint32_t                        next = W.val;
   tc_group_batch<panels>          batch, next_batch;
@@ -150,18 +165,24 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_b
   if (num == 0) return;
   batch.load(T, W, columns, 0, lane);
   next_batch.load(T, W, columns, tc_batch, lane);
-  even.load(batch, 0, T.val, next, dense, k, at);
+  even.load(batch, 0, base, T.val, next, dense, k, at);
 #pragma unroll 1
-  for (int i = 0; i < num; i += 2) {
-    if (i + 1 < num) odd.load(batch, i + 1, T.val, next, dense, k, at);
-    even.multiply(sums, at);
-    if (i + 1 >= num) break;
-    if ((i + 2) % tc_batch == 0) {
-      batch = next_batch;
-      next_batch.load(T, W, columns, i + 2 + tc_batch, lane);
+  for (int first = 0;; first += tc_batch) {
+    const int left = num - first; // of this batch and what follows
+
+#pragma unroll
+    for (int i = 0; i < tc_batch; i += 2) {
+      if (i + 1 < left) odd.load(batch, i + 1, base, T.val, next, dense, k, at);
+      even.multiply(sums, at);
+      if (i + 1 >= left) return;
+      if (i + 2 == tc_batch) {
+        batch = next_batch;
+        next_batch.load(T, W, columns, first + 2 * tc_batch, lane);
+      }
+      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, T.val, next, dense, k, at);
+      odd.multiply(sums, at);
+      if (i + 2 >= left) return;
     }
-    if (i + 2 < num) even.load(batch, i + 2, T.val, next, dense, k, at);
-    odd.multiply(sums, at);
   }
 }
 
@@ -170,7 +191,7 @@ struct tc_dense_output {
   double *c, *partial;
   int64_t ldc, slots;
   int32_t n;
-  bool    add, pairs; // pairs: rows 2 i and 2 i + 1 of a column are 16 aligned bytes
+  bool    add, pairs; // pairs: rows 2 i and 2 i + 1 of any column are 16 aligned bytes
 };
 
 static inline tc_dense_output tc_output_of(const tc_bittcf *T, const tc_spmm_args *args, double *partial)
@@ -180,44 +201,43 @@ static inline tc_dense_output tc_output_of(const tc_bittcf *T, const tc_spmm_arg
 
 __device__ __forceinline__ void tc_put_element(const tc_dense_output &out, int32_t id, int32_t column, double sum)
 {
+  if (column >= out.n) return;
   if (id >= 0) tc_finish_element(sum, out.c + id + column * out.ldc, out.add);
   else if (id != TC_BITTCF_NO_ROW) out.partial[~id + column * out.slots] = sum;
 }
 
-/* Two rows of a panel, one column */
-__device__ __forceinline__ void tc_put_rows(const tc_dense_output &out, int2 id, int32_t column, double first, double second)
-{
-  if (column >= out.n) return;
-  if (out.pairs && id.x >= 0 && id.x % 2 == 0 && id.y == id.x + 1) {
-    double2 *to  = reinterpret_cast<double2 *>(out.c + id.x + column * out.ldc);
-    double2  sum = make_double2(__dadd_rn(first, 0.0), __dadd_rn(second, 0.0));
-
-    if (out.add) {
-      const double2 held = *to;
-
-      sum = make_double2(__dadd_rn(held.x, sum.x), __dadd_rn(held.y, sum.y));
-    }
-    __stcs(to, sum);
-  } else {
-    tc_put_element(out, id.x, column, first);
-    tc_put_element(out, id.y, column, second);
-  }
-}
-
-/* The sums of a window; element v of the lane's fragments of set s is column dense.column(s, v) */
+/* The sums of a window; element v of the lane's fragments of set s is column first + s * Dense::set_step + v * Dense::step */
 template <int panels, int sets, int vectors, typename Dense>
 __device__ __forceinline__ void tc_put_window(const tc_bittcf &T, int32_t w, const Dense &dense, const tc_dense_output &out, int lane, const tc_dense_sums<vectors> (&sums)[panels][sets])
 {
-  const int2 *id = reinterpret_cast<const int2 *>(T.row_id + TC_BITTCF_PANEL * panels * (int64_t)w) + tc_mma_lane(lane).k;
+  const int2   *id    = reinterpret_cast<const int2 *>(T.row_id + TC_BITTCF_PANEL * panels * (int64_t)w) + tc_mma_lane(lane).k;
+  const int32_t first = dense.first_column();
 
 #pragma unroll
   for (int p = 0; p < panels; ++p) {
     const int2 rows = __ldg(id + TC_BITTCF_PANEL / 2 * p);
 
+    if (out.pairs && !out.add && rows.x >= 0 && rows.x % 2 == 0 && rows.y == rows.x + 1) { // most of them
+      double *to = out.c + rows.x + first * out.ldc;
+
 #pragma unroll
-    for (int s = 0; s < sets; ++s) {
+      for (int s = 0; s < sets; ++s) {
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) tc_put_rows(out, rows, dense.column(s, v), sums[p][s].c[2 * v], sums[p][s].c[2 * v + 1]);
+        for (int v = 0; v < vectors; ++v) {
+          const int column = s * Dense::set_step + v * Dense::step;
+
+          if (first + column < out.n) __stcs(reinterpret_cast<double2 *>(to + column * out.ldc), make_double2(__dadd_rn(sums[p][s].c[2 * v], 0.0), __dadd_rn(sums[p][s].c[2 * v + 1], 0.0)));
+        }
+      }
+    } else {
+#pragma unroll
+      for (int s = 0; s < sets; ++s) {
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) {
+          tc_put_element(out, rows.x, first + s * Dense::set_step + v * Dense::step, sums[p][s].c[2 * v]);
+          tc_put_element(out, rows.y, first + s * Dense::set_step + v * Dense::step, sums[p][s].c[2 * v + 1]);
+        }
+      }
     }
   }
 }

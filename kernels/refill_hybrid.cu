@@ -10,6 +10,24 @@ constexpr int tc_values_blocks  = 4096; // at most; a warp takes several pieces 
 
 using tc_bits = unsigned long long;
 
+/* How many of the block's values are distinct, or fewer if some are all ones: a cheap bound that spares most matrices the sort */
+__device__ __forceinline__ int tc_count_distinct(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
+{
+  bool is_new = false;
+
+  table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
+  __syncthreads();
+  if (mine != ~0ull) {
+    for (unsigned at = static_cast<unsigned>((mine * 0x9e3779b97f4a7c15ull) >> 32);; ++at) {
+      const tc_bits found = atomicCAS(&table[at % (2 * tc_sample_threads)], ~0ull, mine);
+
+      is_new = found == ~0ull;
+      if (is_new || found == mine) break;
+    }
+  }
+  return __syncthreads_count(is_new);
+}
+
 /*
   tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
 
@@ -28,6 +46,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
     typename sorter::TempStorage  sort;
     typename marker::TempStorage  mark;
     typename counter::TempStorage count;
+    tc_bits                       distinct[2 * tc_sample_threads];
   } storage;
   const int64_t stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
   tc_bits       bits[tc_sample_values];
@@ -38,6 +57,11 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
     const int64_t i = tc_sample_threads * j + threadIdx.x;
 
     bits[j] = i < nnz ? __double_as_longlong(csr_val[i * stride]) : ~0ull; // what is none goes last
+  }
+  if (tc_count_distinct(bits[0], storage.distinct) > TC_HYBRID_DICTIONARY) {
+    if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = 0.0;
+    if (threadIdx.x == 0) *dictionary_size = 0;
+    return;
   }
   sorter(storage.sort).Sort(bits, [](tc_bits a, tc_bits b) { return a < b; });
   __syncthreads();

@@ -61,6 +61,8 @@ static __global__ void __launch_bounds__(tc_turn_threads) tc_rotated_rows_kernel
 /* The copy as tc_window_product() reads it: sets of 8 * vectors columns from column `first` on */
 template <int vectors>
 struct tc_rotated_rows {
+  static constexpr int step = 1, set_step = 8 * vectors; // columns from one element of a fragment, and from one set, to the next
+
   const char *rows; // of the first set
   uint32_t    row_bytes;
   int         g;
@@ -77,7 +79,7 @@ struct tc_rotated_rows {
       b.x[1] = two.y;
     } else b.x[0] = __ldg(reinterpret_cast<const double *>(part));
   }
-  __device__ __forceinline__ int32_t column(int set, int v) const { return first + vectors * (8 * set + g) + v; }
+  __device__ __forceinline__ int32_t first_column() const { return first + vectors * g; }
 };
 
 /*
@@ -105,7 +107,7 @@ struct tc_tile_grid {
 template <int panels, int sets, int vectors>
 __device__ __forceinline__ void tc_multiply_window(const tc_bittcf &T, int32_t w, const tc_rotated_rows<vectors> &dense, const tc_dense_output &out, int lane)
 {
-  const tc_bittcf_window W = tc_load_window(T, w);
+  const tc_window        W = tc_load_window(T, w);
   tc_dense_sums<vectors> sums[panels][sets] = {};
 
   tc_window_product<panels, sets, vectors>(T, W, tc_matrix_columns(), dense, lane, sums);

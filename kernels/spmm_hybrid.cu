@@ -15,27 +15,42 @@
 constexpr int tc_slice_threads = 128;
 constexpr int tc_slice_columns = 8;
 
+/* Adds one entry of the lane's row to the sums of all columns */
+__device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
+{
+  double gathered[tc_slice_columns];
+
+#pragma unroll
+  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? __ldg(row_of_b + j * ldb) : 0.0;
+#pragma unroll
+  for (int j = 0; j < tc_slice_columns; ++j) sum[j] = fma(value, gathered[j], sum[j]);
+}
+
 template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
 {
-  const char *block  = tc_index_block(H, S.index);
-  const char *val    = tc_value_base(H, S.val);
-  const int   places = tc_hybrid_places(S.width);
+  const char *block = tc_index_block(H, S.index);
+  const char *val   = tc_value_base(H, S.val);
 
-#pragma unroll 2
-  for (int k = 0; k < length; ++k) {
-    const int     place  = k & (places - 1);
-    const int32_t column = tc_column<index_kind>(block + (k - place) / places * (tc_bases_bytes<index_kind> + TC_HYBRID_SLICE_ROWS * places * tc_entry_bytes<index_kind>), lane, place, places, origin);
-    const double  value  = tc_value<value_kind>(H, val, k - place, place, lane, places);
+  if (S.width < 3) {
+    for (int k = 0; k < length; ++k) tc_add_entry(tc_value<value_kind>(H, val, 0, k, lane, S.width), b + tc_column<index_kind>(block, lane, k, S.width, origin), ldb, columns, sum);
+    return;
+  }
+#pragma unroll 1
+  for (int k = 0; k < length; k += 4, block += tc_block_bytes<index_kind>) {
+    tc_columns4<index_kind> column;
+    tc_values4<value_kind>  value;
 
+    column.load(block, lane);
+    value.load(val, k, length, lane);
 #pragma unroll
-    for (int j = 0; j < tc_slice_columns; ++j) {
-      if (j < columns) sum[j] = fma(value, __ldg(b + column + j * ldb), sum[j]);
+    for (int p = 0; p < 4; ++p) {
+      if (k + p < length) tc_add_entry(value.value(H, p), b + column.column(p, origin), ldb, columns, sum);
     }
   }
 }
 
-static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups)
+static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups)
 {
   const int     lane = threadIdx.x % tc_warp_size, group = blockIdx.x % groups, columns = min(args.n - group * tc_slice_columns, tc_slice_columns);
   const int32_t s = blockIdx.x / groups * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size;

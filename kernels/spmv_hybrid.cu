@@ -76,27 +76,33 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
   return sum;
 }
 
-/* Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest` */
+/*
+  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
+  columns travel together with the present values and their x: one latency for 16 entries of a row instead of two.
+*/
 template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const double *x, tc_mma_accumulator &acc)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
+  int32_t     column[tc_wide_batch];
 
-#pragma unroll 1
-  for (int k = 0; k < longest; k += 4 * tc_wide_batch, block += tc_wide_batch * tc_block_bytes<index_kind>) {
-    double  value[tc_wide_batch], gathered[tc_wide_batch];
-    int32_t column[tc_wide_batch];
-
+  auto load_columns = [&](int k) {
 #pragma unroll
-    for (int i = 0; i < tc_wide_batch; ++i) {
-      const bool used = k + 4 * i + place < length;
+    for (int i = 0; i < tc_wide_batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
+    block += tc_wide_batch * tc_block_bytes<index_kind>;
+  };
 
-      value[i]  = used ? tc_value<value_kind>(H, val, k + 4 * i, place, row, 4) : 0.0;
-      column[i] = used ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
-    }
+  load_columns(0);
+#pragma unroll 1
+  for (int k = 0; k < longest; k += 4 * tc_wide_batch) {
+    double value[tc_wide_batch], gathered[tc_wide_batch];
+
 #pragma unroll
     for (int i = 0; i < tc_wide_batch; ++i) gathered[i] = tc_gather(x, column[i]);
+#pragma unroll
+    for (int i = 0; i < tc_wide_batch; ++i) value[i] = k + 4 * i + place < length ? tc_value<value_kind>(H, val, k + 4 * i, place, row, 4) : 0.0;
+    load_columns(k + 4 * tc_wide_batch);
 #pragma unroll
     for (int i = 0; i < tc_wide_batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
   }

@@ -71,7 +71,7 @@ typedef struct {
   int32_t          *long_segments; // [num_long]
   int32_t          *long_first;    // [blocks of long rows + 1]
   void             *tiles;         // [16 * tile_units] bytes
-  double           *val;           // [num_nonzeros]
+  double           *val;           // [num_nonzeros + 1]; the last is read where no value is needed, and not used
   uint32_t         *local_first;   // [num_windows], in groups
   uint16_t         *local;         // [4 * num_groups]
   uint32_t         *cluster_first; // [num_clusters + 1]

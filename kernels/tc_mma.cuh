@@ -1,5 +1,5 @@
 /*
-  Tensor-core fragments: all inline PTX of the project. A fragment says which matrix element a lane's register holds, so kernels speak of rows and columns.
+  Tensor-core fragments, copies into shared memory: all inline PTX of the project. A fragment says which matrix element a lane's register holds, so kernels speak of rows and columns.
   FP64 m8n8k4 adds c, then k = 0, 1, 2, 3, each by one fused multiply-add: the bits are those of four fma() (checked on sm_90 by tests/test_kernels.c).
 */
 #pragma once
@@ -9,6 +9,23 @@
 __device__ __forceinline__ void tc_keep(uint32_t &a)
 {
   asm volatile("" : "+r"(a));
+}
+
+/* A number on its way from global to shared memory; it is there after tc_copies_done() by the same thread */
+__device__ __forceinline__ void tc_copy_ahead(double *shared, const double *global)
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global) : "memory");
+#else
+  *shared = __ldg(global);
+#endif
+}
+
+__device__ __forceinline__ void tc_copies_done()
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_all;" : : : "memory");
+#endif
 }
 
 /* A (8 x 4): lane holds A[row][k]. B (4 x 8): lane holds B[k][row]. C (8 x 8): lane holds C[row][2 * k] and C[row][2 * k + 1]. */

@@ -13,6 +13,11 @@ cd "$root"
 rm -rf "$stage" "$kit/kit.tar.xz"
 mkdir -p "$stage/matrices" "$stage/report"
 
+# the unit tests that need a device, by their label
+device_tests() { # build folder
+  ctest --test-dir "$1" --show-only --label-regex '^device$' | sed -n 's/^ *Test *#[0-9]*: //p'
+}
+
 # one flavour: libraries, programs of the project, PETSc's own test cases
 pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
   local kind=$2 build to=$stage/$1 program source flags
@@ -23,7 +28,7 @@ pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
   mkdir -p "$to/lib" "$to/bin"
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
   cp "$build"/lib/libaijtccusparse*.so "$to/lib"
-  for program in test_kernels test_conversion mat_ops mat_state mat_mpi mat_solve mat_failure tcbench; do strip -o "$to/bin/$program" "$build/bin/$program"; done
+  for program in tcbench $(device_tests "$build") $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
   for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do
     program=$(basename "$source" .c)
@@ -66,6 +71,20 @@ pack_cuda_mpi() {
   mpicc -O2 -s "$root/scripts/gpu-kit/gpuaware.c" -o "$to/bin/gpuaware" -I"$cuda/include" -L"$cuda/lib64" -lcudart
 }
 
+# The operators that tcbench reads beside the Matrix Market files; kept in the cache folder for every PETSc
+operators() { # PETSC_DIR and PETSC_ARCH; prints the folder
+  local key folder
+  read -r PETSC_DIR PETSC_ARCH <<<"$1"
+  key=$( (printf '%s\n' "$1" && stat -L -c %Y "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" && cat "$root/scripts/dump-operators.sh") | sha256sum | cut -c1-10)
+  folder=$cache/operators-$key
+  if [ ! -d "$folder" ]; then
+    rm -rf "$folder.part"
+    PETSC_DIR=$PETSC_DIR PETSC_ARCH=$PETSC_ARCH "$root/scripts/dump-operators.sh" "$folder.part" >&2 || die "no operators, see scripts/dump-operators.sh"
+    mv "$folder.part" "$folder"
+  fi
+  printf '%s\n' "$folder"
+}
+
 opt=$("$root/scripts/petsc.sh" opt)
 debug=$("$root/scripts/petsc.sh" debug)
 pack_flavour opt release "$opt"
@@ -73,6 +92,8 @@ pack_flavour opt release "$opt"
 [ "${KIT_GPUAWARE:-1}" = 0 ] || pack_cuda_mpi
 matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
+operators=$(operators "$opt")
+cp "$operators"/*.petsc.gz "$stage/matrices"
 "$root/scripts/report-digest.sh" >"$stage/report/digest"
 printf '%s\n' "$petsc_release" >"$stage/report/petsc"
 

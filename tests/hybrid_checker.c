@@ -114,8 +114,8 @@ static void check_columns(hybrid_checker *K, const piece *P, uint32_t index, tc_
       const int     lane = i / P->places, p = i % P->places;
       const int64_t entry    = k + p < P->width ? P->entry[k + p][lane] : -1;
       const int64_t expected = entry < 0 ? pad[kind] : kind == TC_HYBRID_I32 ? K->A->col[entry] : K->A->col[entry] - P->origin[lane] - base[p];
-      int32_t       word = 0;
-      uint16_t      half = 0;
+      int32_t       word     = 0;
+      uint16_t      half     = 0;
 
       memcpy(&word, byte, kind == TC_HYBRID_I32 ? sizeof word : 0);
       memcpy(&half, byte, kind == TC_HYBRID_U16 ? sizeof half : 0);
@@ -158,8 +158,8 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
   for (int32_t i = 0; i < (kind == TC_HYBRID_D8 ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
     const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES); // D8 has blocks, the others have slots
     const int32_t k = kind == TC_HYBRID_D8 ? block * P->places + in_block % P->places : i / LANES, lane = kind == TC_HYBRID_D8 ? in_block / P->places : i % LANES;
-    const int64_t entry = k < P->width ? P->entry[k][lane] : -1;
-    const double  value = entry >= 0 ? K->A->val[entry] : 0.0;
+    const int64_t entry  = k < P->width ? P->entry[k][lane] : -1;
+    const double  value  = entry >= 0 ? K->A->val[entry] : 0.0;
     const float   narrow = (float)value;
     const uint8_t code   = entry >= 0 ? (uint8_t)find_in_dictionary(K->H, value) : 0;
     const size_t  bytes  = kind == TC_HYBRID_D8 ? 1 : kind == TC_HYBRID_F32 ? 4 : 8;
@@ -231,9 +231,9 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
 
     memset(P, 0, sizeof *P);
     for (int lane = 0; lane < num; ++lane) {
-      P->width         = length_of(K->A, row[lane]) > P->width ? length_of(K->A, row[lane]) : P->width;
-      P->origin[lane]  = row[lane] / K->row_group * K->row_group;
-      in_a_row         = in_a_row && row[lane] == row[0] + lane;
+      P->width        = length_of(K->A, row[lane]) > P->width ? length_of(K->A, row[lane]) : P->width;
+      P->origin[lane] = row[lane] / K->row_group * K->row_group;
+      in_a_row        = in_a_row && row[lane] == row[0] + lane;
     }
     P->places = P->width == 1 ? 1 : P->width == 2 ? 2 : 4;
     for (int lane = 0; lane < LANES; ++lane) {

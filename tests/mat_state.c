@@ -104,9 +104,9 @@ static PetscErrorCode TestChange(const StateChange *change)
 static PetscErrorCode TestDuplicate(void)
 {
   static const Counts none = {0};
-  Mat                        ours, plain, copy;
-  Counts                     counts, copy_counts = none;
-  PetscBool                  is_ours;
+  Mat                 ours, plain, copy;
+  Counts              counts, copy_counts = none;
+  PetscBool           is_ours;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
@@ -132,9 +132,9 @@ static PetscErrorCode TestDuplicate(void)
 
 static PetscErrorCode TestBindToCPU(void)
 {
-  Mat           ours, plain;
-  Counts        counts;
-  PetscBool     cuda;
+  Mat       ours, plain;
+  Counts    counts;
+  PetscBool cuda;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
@@ -153,11 +153,11 @@ static PetscErrorCode TestBindToCPU(void)
 static PetscErrorCode TestConvert(void)
 {
   static const Counts none = {0};
-  Mat                        ours, plain, B;
-  Counts                     counts, B_counts = none;
-  MatTestVerdict             raised;
-  PetscMPIInt                size;
-  PetscBool                  is_ours;
+  Mat                 ours, plain, B;
+  Counts              counts, B_counts = none;
+  MatTestVerdict      raised;
+  PetscMPIInt         size;
+  PetscBool           is_ours;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
@@ -202,8 +202,8 @@ static PetscErrorCode TestConvert(void)
 
 static PetscErrorCode TestInvalidate(void)
 {
-  Mat           ours, plain;
-  Counts        counts;
+  Mat    ours, plain;
+  Counts counts;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
@@ -218,9 +218,9 @@ static PetscErrorCode TestInvalidate(void)
 /* Packing at assembly is no second rebuild at the first product */
 static PetscErrorCode TestEager(void)
 {
-  Mat           ours, plain;
-  Counts        counts;
-  PetscInt      row, end;
+  Mat      ours, plain;
+  Counts   counts;
+  PetscInt row, end;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));

@@ -52,7 +52,7 @@ static void lengths_where_classes_change(void **state)
 {
   static const int32_t length[] = {40, 255, 256, 0, 257, 41, 2048, 2049, 1, 5000, 2, 3, 4, 5, 40, 41, 128, 4096, 4097, 255};
   test_case            C        = {"lengths", 0, {0}};
-  hybrid_checker              K;
+  hybrid_checker       K;
 
   (void)state;
   for (int32_t num_cols = 5000; num_cols <= 50000000; num_cols *= 100) {
@@ -126,15 +126,21 @@ static void one_value_widens_one_piece(void **state)
     double               bad;
     tc_hybrid_value_kind narrow, wide;
   } changes[] = {
-    {TEST_INTEGERS, 1e10, TC_HYBRID_D8, TC_HYBRID_F32}, {TEST_INTEGERS, 0.1, TC_HYBRID_D8, TC_HYBRID_F64},  {TEST_INTEGERS, -0.0, TC_HYBRID_D8, TC_HYBRID_F32},
-    {TEST_INTEGERS, NAN, TC_HYBRID_D8, TC_HYBRID_F64},  {TEST_FLOATS, 0.1, TC_HYBRID_F32, TC_HYBRID_F64},   {TEST_FLOATS, 1e300, TC_HYBRID_F32, TC_HYBRID_F64},
-    {TEST_FLOATS, 1e-320, TC_HYBRID_F32, TC_HYBRID_F64}, {TEST_FLOATS, NAN, TC_HYBRID_F32, TC_HYBRID_F64}, {TEST_FLOATS, INFINITY, TC_HYBRID_F32, TC_HYBRID_F32},
+    {TEST_INTEGERS, 1e10,     TC_HYBRID_D8,  TC_HYBRID_F32},
+    {TEST_INTEGERS, -0.0,     TC_HYBRID_D8,  TC_HYBRID_F32},
+    {TEST_INTEGERS, 0.1,      TC_HYBRID_D8,  TC_HYBRID_F64},
+    {TEST_INTEGERS, NAN,      TC_HYBRID_D8,  TC_HYBRID_F64},
+    {TEST_FLOATS,   0.1,      TC_HYBRID_F32, TC_HYBRID_F64},
+    {TEST_FLOATS,   1e300,    TC_HYBRID_F32, TC_HYBRID_F64},
+    {TEST_FLOATS,   1e-320,   TC_HYBRID_F32, TC_HYBRID_F64},
+    {TEST_FLOATS,   NAN,      TC_HYBRID_F32, TC_HYBRID_F64},
+    {TEST_FLOATS,   INFINITY, TC_HYBRID_F32, TC_HYBRID_F32},
   };
   static const int32_t length[70] = {2500, 300, 300, 300}; // the others: see below
   int32_t              lengths[70];
   test_case            C = {"one value", 0, {0}};
   tc_hybrid            H;
-  hybrid_checker              K = {.C = &C, .A = &C.A, .H = &H, .row_group = 1};
+  hybrid_checker       K = {.C = &C, .A = &C.A, .H = &H, .row_group = 1};
 
   (void)state;
   for (int i = 0; i < 70; ++i) lengths[i] = length[i] > 0 ? length[i] : 100;
@@ -180,33 +186,42 @@ static void dictionary_of_256(void **state)
   tc_matrix_free(&C.A);
 }
 
-/* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer) */
-static void failed_allocations(void **state)
+/* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer); what it leaves to refills it says to be F64 */
+static void builds_and_failed_allocations(void **state)
 {
   static const int32_t   length[3] = {300, 5, 0};
   static const tc_hybrid empty;
   tc_matrix              A;
   tc_csr                 pattern;
+  tc_hybrid              H;
 
   (void)state;
   spread_rows(3, length, 1000, &A);
   pattern = tc_matrix_pattern(&A);
   for (int failure = 1; failure <= 7; ++failure) { // seven arrays
-    tc_hybrid H;
-
     tc_fault_arm(TC_FAULT_ALLOC, failure);
     assert_int_equal(tc_format_hybrid.build(&pattern, &H), TC_ERR_MEMORY);
     tc_fault_arm(TC_FAULT_ALLOC, 0);
     assert_memory_equal(&H, &empty, sizeof H);
   }
+  ASSERT_OK(tc_format_hybrid.build(&pattern, &H));
+  assert_int_equal(H.segment[0].value_kind, TC_HYBRID_F64);
+  assert_int_equal(H.slice[0].value_kind, TC_HYBRID_F64);
+  assert_true(!H.val && !H.dictionary && !H.dictionary_size && !H.partial && !H.arrived);
+  tc_format_destroy(&tc_format_hybrid, &H);
   tc_matrix_free(&A);
 }
 
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(layout_by_hand),           cmocka_unit_test(every_byte_of_every_case), cmocka_unit_test(lengths_where_classes_change), cmocka_unit_test(widest_of_each_kind),
-    cmocka_unit_test(one_value_widens_one_piece), cmocka_unit_test(dictionary_of_256),        cmocka_unit_test(failed_allocations),
+    cmocka_unit_test(layout_by_hand),
+    cmocka_unit_test(every_byte_of_every_case),
+    cmocka_unit_test(lengths_where_classes_change),
+    cmocka_unit_test(widest_of_each_kind),
+    cmocka_unit_test(one_value_widens_one_piece),
+    cmocka_unit_test(dictionary_of_256),
+    cmocka_unit_test(builds_and_failed_allocations),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,27 @@
 #define tc_hybrid_spmv_host tc_hybrid_spmv_host_of_this_test
 #include "../src/format/hybrid_host.c"
 
-typedef void (*product)(const tc_hybrid *H, const double *x, const double *y, double *z, int sign);
+/* In the order of what they need of the processor */
+static const struct {
+  const char *name;
+  void (*product)(const tc_hybrid *H, const double *x, const double *y, double *z, int sign);
+} versions[] = {
+  {"portable", spmv_portable},
+#if TC_HOST_X86
+  {"AVX2",     spmv_avx2    },
+  {"AVX-512",  spmv_avx512  },
+#endif
+};
 
-static product product_under_test;
+static int num_versions(void)
+{
+#if TC_HOST_X86
+  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return 1;
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") ? 3 : 2;
+#else
+  return 1;
+#endif
+}
 
 typedef enum { PLAIN, ADD, ADD_IN_PLACE, SUBTRACT, SUBTRACT_IN_PLACE, NUM_USES } use;
 
@@ -19,25 +37,30 @@ static void expect(const tc_matrix *A, const double *x, const double *y, use how
   for (int32_t i = 0; i < A->num_rows && how >= SUBTRACT; ++i) z[i] = A->row_ptr[i] == A->row_ptr[i + 1] ? y[i] : y[i] - z[i];
 }
 
-static void check_products(const test_case *C, const tc_matrix *A, const tc_hybrid *H, const double *x)
+/* The first `uses` of the uses */
+static void check_products(const test_case *C, const tc_matrix *A, const tc_hybrid *H, const double *x, use uses)
 {
   const int32_t m = A->num_rows;
+  double       *y = test_random(m, 6), *expected = test_guarded(m);
 
-  for (use how = 0; how < NUM_USES; ++how) {
-    const int in_place = how == ADD_IN_PLACE || how == SUBTRACT_IN_PLACE;
-    double   *y = test_random(m, 6), *z = in_place ? y : test_guarded(m), *expected = test_guarded(m);
-    int64_t   row;
-
-    for (int32_t i = 0; i < m; i += 5) y[i] = -0.0;
+  for (int32_t i = 0; i < m; i += 5) y[i] = -0.0;
+  for (use how = 0; how < uses; ++how) {
     expect(A, x, y, how, expected);
-    product_under_test(H, x, how == PLAIN ? NULL : y, z, how >= SUBTRACT ? -1 : 1);
-    row = tc_first_different(m, z, expected);
-    ASSERT_CASE(row == m, C, "use %d, groups of %d: row %lld is %a, expected %a", how, H->row_group, (long long)row, z[row], expected[row]);
-    ASSERT_CASE(test_guards_hold(z, m) && test_guards_hold(y, m) && test_guards_hold(x, A->num_cols), C, "use %d: written outside", how);
-    if (!in_place) test_guarded_free(z);
-    test_guarded_free(y);
-    test_guarded_free(expected);
+    for (int v = 0; v < num_versions(); ++v) {
+      double *z        = test_guarded(m);
+      int     in_place = how == ADD_IN_PLACE || how == SUBTRACT_IN_PLACE;
+      int64_t row;
+
+      if (in_place) memcpy(z, y, (size_t)m * sizeof *z);
+      versions[v].product(H, x, how == PLAIN ? NULL : in_place ? z : y, z, how >= SUBTRACT ? -1 : 1);
+      row = tc_first_different(m, z, expected);
+      ASSERT_CASE(row == m, C, "%s, use %d, groups of %d: row %lld is %a, expected %a", versions[v].name, how, H->row_group, (long long)row, z[row], expected[row]);
+      ASSERT_CASE(test_guards_hold(z, m) && test_guards_hold(y, m) && test_guards_hold(x, A->num_cols), C, "%s, use %d: written outside", versions[v].name, how);
+      test_guarded_free(z);
+    }
   }
+  test_guarded_free(y);
+  test_guarded_free(expected);
 }
 
 /* Every third element, or all that no row refers to and one more, are not finite: that must show in the rows that refer to them and nowhere else */
@@ -75,7 +98,7 @@ static void check_case(const test_case *C)
         double *x = test_random(A.num_cols, 5);
 
         if (poisoned) poison(&A, poisoned == 2, x);
-        check_products(C, &A, &H, x);
+        check_products(C, &A, &H, x, poisoned ? PLAIN + 1 : NUM_USES);
         test_guarded_free(x);
       }
       tc_format_destroy(&tc_format_hybrid, &H);
@@ -92,18 +115,18 @@ static void check_packed(const test_case *C, int32_t row_group)
 
   pattern.row_group = row_group;
   test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
-  check_products(C, &C->A, &H, x);
+  check_products(C, &C->A, &H, x, NUM_USES);
   tc_format_destroy(&tc_format_hybrid, &H);
   test_guarded_free(x);
 }
 
-/* Rows of `length` columns, `apart` apart, row i beginning at column `shift` * (i / `group`) */
-static void check_band(int32_t num_rows, int32_t length, int32_t apart, int32_t shift, int32_t group)
+/* An empty row, then `num` rows of `length` columns, `apart` apart, row i beginning at column shift * (i / group) */
+static void check_band(int32_t num, int32_t length, int32_t apart, int32_t shift, int32_t group)
 {
   test_case C = {"band", length, {0}};
 
-  ASSERT_OK(tc_matrix_create(num_rows, shift * ((num_rows - 1) / group) + apart * (length - 1) + 1, (int64_t)num_rows * length, &C.A));
-  for (int32_t i = 0; i < num_rows; ++i) {
+  ASSERT_OK(tc_matrix_create(num + 1, shift * (num / group) + apart * (length - 1) + 1, (int64_t)num * length, &C.A));
+  for (int32_t i = 1; i <= num; ++i) {
     C.A.row_ptr[i + 1] = C.A.row_ptr[i] + length;
     for (int32_t k = 0; k < length; ++k) C.A.col[C.A.row_ptr[i] + k] = shift * (i / group) + apart * k;
   }
@@ -113,25 +136,29 @@ static void check_band(int32_t num_rows, int32_t length, int32_t apart, int32_t 
 }
 
 /* Columns of every width, near and far apart, with rows that agree and rows that do not */
-static void bands(void)
+static void bands(void **state)
 {
   static const int32_t lengths[] = {1, 2, 3, 4, 5, 8, 27, 40, 41, 255, 256, 257, 2047, 2048, 2049, 5000};
 
+  (void)state;
   for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
-    for (int32_t group = 1; group <= 9; group += group < 3 ? 1 : 6) {
-      const int32_t num_rows = lengths[i] > 255 ? 3 : 41;
+    static const int32_t groups[] = {1, 2, 3, 9, 15, 16, 17};
 
-      check_band(num_rows, lengths[i], 1, group, group);
-      check_band(num_rows, lengths[i], 1, 300, group);
-      check_band(num_rows, lengths[i], 7, 60000, group);
-      check_band(num_rows, lengths[i], 3000, group, group);
+    for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
+      const int32_t num = lengths[i] > 255 ? 3 : 41, group = groups[g];
+
+      check_band(num, lengths[i], 1, group, group);
+      check_band(num, lengths[i], 1, 300, group);
+      check_band(num, lengths[i], 7, 60000, group);
+      check_band(num, lengths[i], 3000, group, group);
     }
   }
 }
 
 /* Rows i, i + apart, i + 2 apart and so on meet in slices, being of the same length, and agree on their columns */
-static void rows_apart(void)
+static void rows_apart(void **state)
 {
+  (void)state;
   for (int32_t apart = 1; apart <= 5; ++apart) {
     enum { ROWS = 300 };
     test_case C = {"rows apart", apart, {0}};
@@ -148,11 +175,40 @@ static void rows_apart(void)
   }
 }
 
+/* Sums that underflow to -0.0, which must not show: neither in the result nor in y + sum */
+static void negative_zeros(void **state)
+{
+  static const char *const names[] = {"mixed", "limits", "short"};
+
+  (void)state;
+  for (int i = 0; i < 3; ++i) {
+    const tc_generator *generator = tc_generator_find(names[i]);
+    test_case           C         = {names[i], 0, {0}};
+    double             *x, *z;
+    tc_hybrid           H;
+
+    ASSERT_OK(tc_generate(generator, generator->tiny, 1, &C.A));
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = -1e-200;
+    test_pack(&tc_format_hybrid, &C.A, &H);
+    x = test_random(C.A.num_cols, 1);
+    z = test_guarded(C.A.num_rows);
+    for (int32_t j = 0; j < C.A.num_cols; ++j) x[j] = 1e-200;
+    tc_hybrid_spmv_host_of_this_test(&H, x, NULL, z, 1);
+    for (int32_t r = 0; r < C.A.num_rows; ++r) ASSERT_CASE(z[r] == 0 && !signbit(z[r]), &C, "row %d is %g", r, z[r]);
+    check_products(&C, &C.A, &H, x, NUM_USES);
+    tc_format_destroy(&tc_format_hybrid, &H);
+    test_guarded_free(x);
+    test_guarded_free(z);
+    tc_matrix_free(&C.A);
+  }
+}
+
 /* Padding of D8 names the dictionary's first value, here an infinity; infinities and NaNs among the values themselves */
-static void values_that_are_not_finite(void)
+static void values_that_are_not_finite(void **state)
 {
   const tc_generator *mixed = tc_generator_find("mixed"), *limits = tc_generator_find("limits");
 
+  (void)state;
   for (int i = 0; i < 6; ++i) {
     test_case C = {"not finite", i, {0}};
     tc_hybrid H;
@@ -168,46 +224,39 @@ static void values_that_are_not_finite(void)
   }
 }
 
-static void check_version(product version)
+/* Small dictionaries may be looked up in other ways than large ones */
+static void dictionaries_of_every_size(void **state)
 {
-  product_under_test = version;
+  static const int    sizes[] = {1, 2, 8, 9, 16, 17, 32, 33, 256};
+  const tc_generator *mixed   = tc_generator_find("mixed");
+  test_case           C       = {"dictionary", 0, {0}};
+
+  (void)state;
+  ASSERT_OK(tc_generate(mixed, mixed->tiny, 1, &C.A));
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+    C.seed = sizes[i];
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = (double)(e % sizes[i]) / 7 - 1;
+    check_packed(&C, 1);
+  }
+  tc_matrix_free(&C.A);
+}
+
+static void all_generators(void **state)
+{
+  (void)state;
   test_all_cases(check_case);
-  bands();
-  rows_apart();
-  values_that_are_not_finite();
-}
-
-static void portable(void **state)
-{
-  (void)state;
-  check_version(spmv_portable);
-}
-
-static void avx2(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
-  check_version(spmv_avx2);
-#else
-  skip();
-#endif
-}
-
-static void avx512(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
-  check_version(spmv_avx512);
-#else
-  skip();
-#endif
 }
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2), cmocka_unit_test(avx512)};
+  const struct CMUnitTest tests[] = {
+    cmocka_unit_test(all_generators),
+    cmocka_unit_test(bands),
+    cmocka_unit_test(rows_apart),
+    cmocka_unit_test(negative_zeros),
+    cmocka_unit_test(values_that_are_not_finite),
+    cmocka_unit_test(dictionaries_of_every_size),
+  };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

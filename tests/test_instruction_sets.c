@@ -6,7 +6,7 @@
 #define tc_dasp_spmv_host tc_dasp_spmv_host_of_this_test
 #include "../src/format/dasp_host.c"
 
-typedef void (*product)(const tc_dasp *D, const double *x, const double *y, double *z);
+typedef void (*product)(const tc_dasp *D, const double *x, const double *y, double *z, int sign);
 
 static product product_under_test;
 
@@ -17,11 +17,12 @@ static void check(const test_case *C)
   tc_dasp       D;
 
   test_pack(&tc_format_dasp, &C->A, &D);
-  for (int add = 0; add < 2; ++add) {
+  for (int sign = -1; sign <= 1; ++sign) { // 0: without y
     int64_t row;
 
-    tc_canonical_spmv(&C->A, x, add ? y : NULL, expected);
-    product_under_test(&D, x, add ? y : NULL, z);
+    tc_canonical_spmv(&C->A, x, sign > 0 ? y : NULL, expected);
+    for (int32_t i = 0; i < m && sign < 0; ++i) expected[i] = y[i] - expected[i];
+    product_under_test(&D, x, sign != 0 ? y : NULL, z, sign);
     row = tc_first_different(m, z, expected);
     ASSERT_CASE(row == m, C, "row %lld is %a, expected %a", (long long)row, z[row], expected[row]);
     ASSERT_CASE(test_guards_hold(z, m), C, "written outside");

@@ -67,17 +67,20 @@ static void expect_product(const test_case *C, const tc_matrix *A, const block *
   free(ref);
 }
 
-typedef void (*product_fn)(const tc_csr_view *A, const tc_spmm_args *args);
+static void (*product_under_test)(const tc_csr_view *A, const tc_spmm_args *args);
+static void (*transposed_under_test)(const tc_csr_transposed_view *A, const tc_spmm_args *args);
 
-static product_fn product_under_test, transposed_under_test;
-
-static void check_kernel(const test_case *C, product_fn multiply, const tc_csr_view *A, const tc_matrix *oracle, int32_t n, int add, size_t scratch)
+/* One product; `oracle` is the matrix whose rows it multiplies: that of A, or its transpose */
+static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_transposed_view *T, const tc_matrix *oracle, int32_t n, int add)
 {
+  const size_t scratch = (T ? tc_spmm_csr_transposed_host_scratch_of_this_test(T, n) : tc_spmm_csr_host_scratch_of_this_test(A, n)) + 7; // the end may be bytes
+
   block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
   double      *room = test_guarded((int64_t)(scratch / sizeof *room));
   tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room};
 
-  multiply(A, &args);
+  if (T) transposed_under_test(T, &args);
+  else product_under_test(A, &args);
   expect_product(C, oracle, &B, &result, &before, add);
   ASSERT_CASE(test_guards_hold(room, (int64_t)(scratch / sizeof *room)), C, "written outside the scratch");
   test_guarded_free(B.array);
@@ -88,17 +91,19 @@ static void check_kernel(const test_case *C, product_fn multiply, const tc_csr_v
 
 static void check_kernels(const test_case *C)
 {
-  const tc_csr_view A = view_of(&C->A);
-  tc_matrix         T;
+  const tc_csr_view      A    = view_of(&C->A);
+  tc_csr_transposed_view view = {.csr = A};
+  tc_matrix              T;
 
   ASSERT_OK(tc_matrix_transpose(&C->A, &T));
+  view.longest_column = (int32_t)tc_matrix_longest_row(&T);
   for (size_t i = 0; i < sizeof some_columns / sizeof some_columns[0]; ++i) {
     const int32_t n = some_columns[i];
 
     if (C->seed > 1 && n != 3 && n != 9) continue;
     for (int add = 0; add < 2; ++add) {
-      check_kernel(C, product_under_test, &A, &C->A, n, add, tc_spmm_csr_host_scratch_of_this_test(&A, n));
-      check_kernel(C, transposed_under_test, &A, &T, n, add, (tc_spmm_csr_transposed_host_scratch_of_this_test(&A, n) + 7) / 8 * 8);
+      check_kernel(C, &A, NULL, &C->A, n, add);
+      check_kernel(C, &A, &view, &T, n, add);
     }
   }
   tc_matrix_free(&T);

@@ -4,7 +4,6 @@
   defines, again and again, with guard words around C. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
   device.
 */
-#include "device_util.h"
 #include "spmm_bench.h"
 #include <math.h>
 #include <stdio.h>
@@ -46,67 +45,167 @@ static layout layout_of(const tc_matrix *A, int variant)
   return layouts[variant % 4];
 }
 
+/* B [ldb, n]: rows that no entry of A refers to may be anything */
+static double *dense_input(const tc_matrix *A, int32_t n, int64_t ldb)
+{
+  double        *b    = numbers(n * ldb, 3);
+  unsigned char *used = calloc((size_t)ldb + 1, 1);
+
+  if (used == NULL) device_die("dense_input", "no host memory");
+  for (int64_t e = 0; e < A->nnz; ++e) used[A->col[e]] = 1;
+  for (int64_t i = 0; i < n * ldb; ++i) {
+    if (!used[i % ldb]) b[i] = NAN;
+  }
+  free(used);
+  return b;
+}
+
+/* C [ldc, n] before the product: NaN where nothing may be read from */
+static double *dense_output(const tc_matrix *A, int32_t n, int64_t ldc, int add)
+{
+  double *c = numbers(n * ldc, 5);
+
+  for (int64_t i = 0; i < n * ldc; ++i) {
+    if (!add || i % ldc >= A->num_rows) c[i] = NAN;
+  }
+  return c;
+}
+
+static void explain(const layout *L, int add, const double *result, const double *expected, int64_t i)
+{
+  printf("element (%lld, %lld) is %a, expected %a; add %d, ldb %lld, ldc %lld, shifts %d %d\n", (long long)(i % L->ldc), (long long)(i / L->ldc), result[i], expected[i], add, (long long)L->ldb, (long long)L->ldc, L->shift_b, L->shift_c);
+}
+
 /* C = A B or C += A B for one number of columns, `repeats` times */
-static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, const unsigned char *used, int32_t n, int add, const layout *L, int repeats)
+static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int32_t n, int add, const layout *L, int repeats)
 {
   const tc_backend *backend = M->backend;
-  const int64_t     size_b = n * L->ldb + 1, size_c = n * L->ldc + 1;
-  double           *b = numbers(size_b, 3), *c = numbers(size_c, 5), *result = numbers(size_c, 7);
-  size_t            bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
-  device_array      db, dc, scratch;
+  const size_t      bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
+  double           *b = dense_input(A, n, L->ldb), *c = dense_output(A, n, L->ldc, add), *expected = dense_output(A, n, L->ldc, add);
+  double           *result = numbers(n * L->ldc, 7), *left = numbers((int64_t)(bytes / sizeof *left), 9);
+  device_array      db = device_new(backend, n * L->ldb, L->shift_b, b), dc = device_new(backend, n * L->ldc, L->shift_c, c), scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
   int               same = 1, whole = 1;
 
-  for (int64_t i = 0; i < size_b; ++i) { // rows that nobody refers to may be anything
-    if (i % L->ldb >= A->num_cols || !used[i % L->ldb]) b[i] = NAN;
-  }
-  for (int64_t i = 0; i < size_c; ++i) {
-    if (!add || i % L->ldc >= A->num_rows) c[i] = NAN;
-  }
-  db      = device_new(backend, size_b, L->shift_b, b);
-  dc      = device_new(backend, size_c, L->shift_c, c);
-  scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
+  tc_canonical_spmm(A, n, b, L->ldb, add, expected, L->ldc);
   for (int r = 0; r < repeats && same && whole; ++r) {
-    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, scratch.local};
-    tc_status          status;
+    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL};
+    const tc_status    status = kernel->multiply(M->view.bytes, &args, NULL);
 
-    if (r > 0) device_set(&dc, c);
-    status = kernel->multiply(M->view.bytes, &args, NULL);
     if (status == TC_ERR_UNSUPPORTED) {
       ++unsupported;
       break;
     }
     device_check(backend, status, kernel->name);
-    whole = device_get(&dc, result);
-    if (r == 0) tc_canonical_spmm(A, n, b, L->ldb, add, c, L->ldc);
-    same = tc_first_different(size_c, result, c) == size_c;
-    if (!same) {
-      const int64_t i = tc_first_different(size_c, result, c);
-
-      printf("element (%lld, %lld) is %a, expected %a, add %d, ldc %lld, shift %d, repeat %d\n", (long long)(i % L->ldc), (long long)(i / L->ldc), result[i], c[i], add, (long long)L->ldc, L->shift_c, r);
-    }
-    if (repeats > 1) { // c was overwritten with what is expected
-      double *again = numbers(size_c, 5);
-
-      for (int64_t i = 0; i < size_c; ++i) {
-        if (!add || i % L->ldc >= A->num_rows) again[i] = NAN;
-      }
-      device_set(&dc, again);
-      if (r + 1 < repeats) {
-        const tc_status repeated = kernel->multiply(M->view.bytes, &args, NULL);
-
-        device_check(backend, repeated, kernel->name);
-        whole = whole && device_get(&dc, result);
-        same  = same && tc_first_different(size_c, result, c) == size_c;
-      }
-      free(again);
-    }
+    whole = device_get(&dc, result) && device_get(&scratch, left);
+    same  = tc_first_different(n * L->ldc, result, expected) == n * L->ldc;
+    if (!same) explain(L, add, result, expected, tc_first_different(n * L->ldc, result, expected));
+    device_set(&dc, c);
   }
   fact(same, kernel->name, name, n, add ? "C += A B" : "C = A B");
-  fact(whole && device_get(&scratch, result = realloc(result, (bytes / sizeof(double) + (size_t)size_c + 1) * sizeof *result)), kernel->name, name, n, "nothing written outside");
+  fact(whole, kernel->name, name, n, "nothing written outside");
   device_free(&db);
   device_free(&dc);
   device_free(&scratch);
   free(b);
   free(c);
+  free(expected);
   free(result);
+  free(left);
+}
+
+static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int repeats)
+{
+  device_matrix M = device_pack(backend, kernel->format, A, 0);
+
+  for (int i = 0; i < NUM_WIDTHS && failed < MAX_FAILURES; ++i) {
+    for (int add = 0; add < 2; ++add) {
+      const layout L = layout_of(A, i + 2 * add);
+
+      if (small_only && widths[i] > 33) continue;
+      check_product(&M, kernel, name, A, widths[i], add, &L, widths[i] == 9 || widths[i] == 32 ? repeats : 1);
+    }
+  }
+  device_unpack(&M);
+}
+
+/* A launch that fails is reported, and the next one works */
+static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel)
+{
+  tc_matrix     A;
+  device_matrix M;
+  device_array  b, c, scratch;
+  int           failures = 0, supported = 1;
+
+  if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) device_die("tc_generate", tc_last_error());
+  M       = device_pack(backend, kernel->format, &A, 0);
+  b       = device_new(backend, 9 * (int64_t)A.num_cols, 0, NULL);
+  c       = device_new(backend, 9 * (int64_t)A.num_rows, 0, NULL);
+  scratch = device_new(backend, (int64_t)((kernel->scratch ? kernel->scratch(M.view.bytes, 9) : 0) / sizeof(double)), 0, NULL);
+  for (;; ++failures) {
+    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local};
+    tc_status          status;
+
+    backend->fault_arm(TC_FAULT_LAUNCH, failures + 1);
+    status = kernel->multiply(M.view.bytes, &args, NULL);
+    backend->fault_arm(TC_FAULT_LAUNCH, 0);
+    supported = status != TC_ERR_UNSUPPORTED;
+    if (status != TC_ERR_DEVICE || failures == MAX_FAILURES) break;
+  }
+  device_check(backend, backend->synchronize(NULL), "synchronize");
+  if (supported) fact(failures > 0 && failures < MAX_FAILURES, kernel->name, "limits", 9, "every failing launch is reported");
+  device_free(&b);
+  device_free(&c);
+  device_free(&scratch);
+  device_unpack(&M);
+  tc_matrix_free(&A);
+}
+
+static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
+{
+  int num;
+
+  tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    const tc_generator *generator = &tc_generators(&num)[g];
+
+    for (int seed = 1; seed <= (small_only ? 1 : 3) && failed < MAX_FAILURES; ++seed) {
+      tc_matrix A;
+
+      if (tc_generate(generator, generator->tiny, (uint64_t)seed, &A) != TC_OK) device_die(generator->name, tc_last_error());
+      check_kernel(backend, kernel, generator->name, &A, seed == 1 && !small_only ? 20 : 1);
+      tc_matrix_free(&A);
+    }
+  }
+  check_faults(backend, kernel);
+}
+
+int main(int argc, char **args)
+{
+  const char           *path = NULL, *only = "", *bench = NULL, *cases = NULL;
+  const tc_backend     *backend;
+  const tc_spmm_kernel *kernels;
+  int                   sm, num;
+
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else if (strcmp(args[i], "-kernel") == 0 && i + 1 < argc) only = args[++i];
+    else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
+    else if (strcmp(args[i], "-case") == 0 && i + 1 < argc) cases = args[++i];
+    else path = args[i];
+  }
+  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-case generator:size,...]] libaijtccusparse_cuda.so");
+  backend = device_open("test_spmm_kernels", path, &sm);
+  if (backend == NULL) return DEVICE_SKIPPED;
+  if (bench) return spmm_bench(backend, sm, only, bench, cases);
+  kernels = backend->spmm_kernels(&num);
+  for (int k = 0; k < num; ++k) {
+    const int before = passed;
+
+    if (kernels[k].min_sm > sm || strstr(kernels[k].name, only) == NULL) continue;
+    unsupported = 0;
+    check_all(backend, &kernels[k]);
+    printf("%s %s: %d facts, %d products that it does not support\n", failed > 0 ? "FAIL" : "ok  ", kernels[k].name, passed - before, unsupported);
+  }
+  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  return failed > 0;
 }

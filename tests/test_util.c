@@ -1,4 +1,5 @@
 #include "test_util.h"
+#include "../src/format/bittcf_host.h"
 #include "../src/format/hybrid_values.h"
 #include <math.h>
 #include <stdlib.h>
@@ -91,6 +92,7 @@ void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const dou
     memcpy((char *)view + arrays[i].offset, &array, sizeof array);
   }
   if (format == &tc_format_hybrid) ASSERT_OK(tc_hybrid_refill_host(view, csr_val));
+  else if (format == &tc_format_bittcf) ASSERT_OK(tc_bittcf_refill_host(view, csr_val));
   else {
     size_t   num_slots = 0;
     int32_t *map       = test_array(format, view, TC_ROLE_MAP, &num_slots);

@@ -349,7 +349,7 @@ static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   int              num    = 0;
 
 #define ARRAY(member, role, count, item_size) arrays[num++] = (tc_array){#member, role, offsetof(tc_bittcf, member), (size_t)(count), item_size, 0}
-  ARRAY(val, TC_ROLE_VALUE, T->num_nonzeros, sizeof *T->val);
+  ARRAY(val, TC_ROLE_VALUE, T->num_nonzeros + 1, sizeof *T->val);
   ARRAY(window, TC_ROLE_INDEX, T->num_windows, sizeof *T->window);
   ARRAY(row_id, TC_ROLE_INDEX, packed, sizeof *T->row_id);
   ARRAY(csr_first, TC_ROLE_INDEX, packed, sizeof *T->csr_first);

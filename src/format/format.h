@@ -50,7 +50,7 @@ typedef struct tc_format {
   void (*stats)(const void *view, tc_stats *stats); // all but the byte counts; reads the struct, no arrays
   /* Reads the arrays marked in_detail, in host memory. NULL: stats() says it all */
   void (*detail)(const void *view, tc_detail *detail);
-  /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels */
+  /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels. NULL: for dense blocks only */
   tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z, int sign);
 } tc_format;
 

@@ -116,7 +116,7 @@ static void make_slices(tc_hybrid *H)
     const int32_t *row      = H->row_id + H->num_long + first;
     const uint8_t *length   = H->length + first;
     int            in_a_row = rows == TC_HYBRID_SLICE_ROWS, full = in_a_row;
-    uint8_t        width    = length[0];
+    uint8_t        width = length[0];
 
     for (int32_t lane = 1; lane < rows; ++lane) {
       in_a_row = in_a_row && row[lane] == row[0] + lane;

@@ -7,7 +7,7 @@ enum { GROUPS = TC_HYBRID_SLICE_ROWS / 8 }; // of eight rows, which go through t
 
 /* What the product needs to know of a slice */
 typedef struct {
-  const double  *slots;
+  const double  *slots, *next; // next: the slots of the next slice, if there is one
   const int32_t *index, *row;
   uint32_t       block_ints;
   int32_t        width, places, num_rows;
@@ -24,6 +24,7 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
   const uint8_t         *length = H->length + TC_HYBRID_SLICE_ROWS * s;
 
   A->slots      = (const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)S->val;
+  A->next       = s + 1 < H->num_slices ? A->slots + TC_HYBRID_SLICE_ROWS * (size_t)S->width : A->slots;
   A->index      = (const int32_t *)H->index + 4 * (size_t)S->index;
   A->row        = H->row_id + H->num_long + TC_HYBRID_SLICE_ROWS * s;
   A->width      = S->width;
@@ -57,11 +58,16 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
   }
 }
 
-/* Narrow values leave gaps between slices, where what the processor fetches ahead on its own ends: fetches the beginning of the next slice's values */
-TC_INLINE void fetch_values(const tc_hybrid *H, uint32_t val)
+/* Narrow values leave gaps between slices, at which processors stop to fetch ahead on their own: fetches a block of the next slice, k being its first entry */
+TC_INLINE void fetch_next(const slice *A, int32_t k)
 {
 #if defined(__GNUC__)
-  for (int line = 0; line < 8; ++line) __builtin_prefetch((const char *)H->val + 8 * TC_HYBRID_SLICE_ROWS * (size_t)val + 64 * line);
+  const size_t bytes = A->value_kind == TC_HYBRID_F32 ? sizeof(float) : 1;
+
+  for (size_t i = 0; i < TC_HYBRID_BLOCK * bytes; i += 64) __builtin_prefetch((const char *)A->next + TC_HYBRID_SLICE_ROWS * bytes * (size_t)k + i);
+#else
+  (void)A;
+  (void)k;
 #endif
 }
 

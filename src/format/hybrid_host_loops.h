@@ -95,6 +95,7 @@ TARGET TC_INLINE void NAME(whole_groups)(const tc_hybrid *H, const slice *A, int
     if (shift) near[q] = MAKE_NEAR(A->origin + 8 * q);
   }
   for (int32_t k = 0; k < width; k += A->places, block += A->block_ints) {
+    if (kind != TC_HYBRID_F64) fetch_next(A, k);
     if (!shift) NAME(unpack_columns)(block, A->index_kind, A->places, A->origin, cols);
     if (kind == TC_HYBRID_D8) NAME(unpack_codes)((const uint8_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, A->places, codes);
     for (int32_t p = 0; p < A->places && k + p < width; ++p) {
@@ -145,7 +146,6 @@ TARGET static void NAME(slices)(const tc_hybrid *H, const double *x, const doubl
     slice  A;
 
     open_slice(H, s, &A);
-    if (A.value_kind != TC_HYBRID_F64 && s + 1 < H->num_slices) fetch_values(H, H->slice[s + 1].val);
     if (A.value_kind == TC_HYBRID_F64) ADD_WHOLE_GROUPS(TC_HYBRID_F64);
     else if (A.value_kind == TC_HYBRID_F32) ADD_WHOLE_GROUPS(TC_HYBRID_F32);
     else ADD_WHOLE_GROUPS(TC_HYBRID_D8);

@@ -209,8 +209,11 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
 
   Level: intermediate
 
-  Note:
+  Notes:
   Takes effect at the next product.
+
+  With `auto` on a GPU the 32nd `MatMult()` of a pattern is timed against that of cuSPARSE, which does the following ones if it is more than 10% faster. The bits are
+  then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
 @*/
@@ -359,6 +362,7 @@ PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat A)
     if (!tc) continue;
     tc->generation++;
     for (int s = 0; s < MATTC_NUM_SIDES; s++) tc->side[s].declined = PETSC_FALSE;
+    tc->dense.side.declined = tc->dense.packed.declined = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -78,8 +78,8 @@ PetscErrorCode MatTCFail(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const ch
 static PetscErrorCode MatTCCheckSupported(Mat A, const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side, const tc_key *key, const char **reason)
 {
   const PetscBool dense = (PetscBool)(side == &tc->dense.side || side == &tc->dense.packed);
-  PetscInt   m, n;
-  PetscInt64 largest = key->nnz;
+  PetscInt        m, n;
+  PetscInt64      largest = key->nnz;
 
   PetscFunctionBegin;
   PetscCall(MatGetLocalSize(A, &m, &n));

@@ -72,7 +72,10 @@ static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the product ours? On the GPU the parent's A B^T reads B as it is; a matrix to be transposed first would lose against that. */
+/*
+  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T is left to the parent, which reads B as it is: a matrix to be transposed
+  first would lose against that.
+*/
 static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, PetscBool *ours)
 {
   const tc_backend *backend;
@@ -86,7 +89,12 @@ static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProduc
   PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
   if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
-  if (*ours && type == MATPRODUCT_ABt && backend != tc_backend_host()) PetscCall(MatTCParentProductIsWrong(A, ours));
+  if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (type == MATPRODUCT_ABt) PetscCall(MatTCParentProductIsWrong(A, ours));
+  else if (type == MATPRODUCT_AtB) {
+    if (tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_DASP) *ours = PETSC_FALSE;
+    else PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_TRANSPOSE], &backend, &key, &stream, ours));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,17 +2,24 @@
   The local product with a dense block: the choice of a kernel, what it reads of the matrix, and the arrays of the blocks, which may lie on the other side of the bus.
 */
 #include "aijtccusparseimpl.h"
+#include "../plan/spmm_host.h"
+
+/* The memory of the products; keeps the count */
+static PetscErrorCode MatTCDenseFree(MatTCDense *dense)
+{
+  PetscFunctionBegin;
+  if (dense->spmm) dense->retired += tc_spmm_count(dense->spmm);
+  tc_spmm_destroy(&dense->spmm);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
 /* Forgets what products with dense blocks have built, and that they are left to the parent; keeps the counts */
 PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *tc)
 {
-  MatTCDense *dense = &tc->dense;
-
   PetscFunctionBegin;
-  if (dense->spmm) dense->retired += tc_spmm_count(dense->spmm);
-  tc_spmm_destroy(&dense->spmm);
-  PetscCall(MatTCSideReset(tc, &dense->side));
-  PetscCall(MatTCSideReset(tc, &dense->packed));
+  PetscCall(MatTCDenseFree(&tc->dense));
+  PetscCall(MatTCSideReset(tc, &tc->dense.side));
+  PetscCall(MatTCSideReset(tc, &tc->dense.packed));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -37,7 +44,7 @@ static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_key *key, tc_
 typedef struct {
   const tc_spmm_kernel *kernel;
   const void           *view;
-  tc_csr_view           csr; /* the view of kernels for CSR, borrowed from the matrix */
+  tc_csr_transposed_view csr; /* the view of kernels for CSR, borrowed from the matrix, and more that those for the transpose want */
   PetscBool             borrowed;
   MatTCPattern          pattern;
   const PetscScalar    *values;
@@ -50,14 +57,14 @@ static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const t
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &S->pattern, status));
   if (backend == tc_backend_host()) PetscCall(MatSeqAIJGetArrayRead(A, &S->values));
   else PetscCall(MatTCGetDeviceValues(A, &S->values));
-  S->csr.num_rows = S->pattern.local.num_rows;
-  S->csr.num_cols = S->pattern.local.num_cols;
-  S->csr.nnz      = S->pattern.local.nnz;
-  S->csr.row_ptr  = S->pattern.local.row_ptr;
-  S->csr.col      = S->pattern.local.col;
-  S->csr.val      = (const double *)(const void *)S->values;
-  tc_spmm_list_long_rows(dense->spmm, &S->csr);
-  S->view = &S->csr;
+  S->csr.csr.num_rows = S->pattern.local.num_rows;
+  S->csr.csr.num_cols = S->pattern.local.num_cols;
+  S->csr.csr.nnz      = S->pattern.local.nnz;
+  S->csr.csr.row_ptr  = S->pattern.local.row_ptr;
+  S->csr.csr.col      = S->pattern.local.col;
+  S->csr.csr.val      = (const double *)(const void *)S->values;
+  tc_spmm_list_long_rows(dense->spmm, &S->csr.csr);
+  S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -91,35 +98,42 @@ static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  The kernel for the product and what it reads. A^T B takes CSR of A itself where there is a kernel for that, else the packed transpose. What cannot be packed is
-  multiplied from CSR.
-*/
-static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
-{
-  static const char packed_transpose[] = "hybrid";
-  MatTCDense       *dense              = &tc->dense;
+static const char packed_format[] = "hybrid"; /* of products with vectors on the GPU */
 
+/* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose; no view if that is left to the parent */
+static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+{
   PetscFunctionBegin;
-  if (type == MATPRODUCT_AtB) {
-    S->kernel = tc_spmm_find(dense->spmm, "csr_transposed");
-    if (S->kernel) PetscCall(MatTCSourceFromCSR(A, dense, backend, stream, S, status));
-    else {
-      S->kernel = tc_spmm_find(dense->spmm, packed_transpose);
-      if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, packed_transpose, S));
-      if (!S->view) *status = tc_fail(TC_ERR_UNSUPPORTED, "no packed transpose for products with dense blocks");
-    }
+  S->kernel = tc_spmm_find(tc->dense.spmm, "csr_transposed");
+  if (S->kernel) {
+    PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
+    if (*status == TC_OK) PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, stream, S, status));
+    if (*status == TC_OK) *status = tc_spmm_longest_column(tc->dense.spmm, &S->csr.csr, &S->csr.longest_column);
+    S->view = &S->csr;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatTCLook(A, dense, key, stream, status));
-  if (*status == TC_OK) *status = tc_spmm_choose(dense->spmm, n, &S->kernel);
+  S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, packed_format, S));
+  if (!S->view && !tc->side[MATTC_TRANSPOSE].declined) *status = tc_fail(TC_ERR_UNSUPPORTED, "no kernel for the packed transpose");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, CSR would have to be copied for every product. */
+static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+{
+  const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || MATTC_DEVICE_PATTERN);
+
+  PetscFunctionBegin;
+  PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
+  if (*status == TC_OK) *status = tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-  if (S->kernel != tc_spmm_find(dense->spmm, "csr")) {
+  if (!at_hand && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
-    S->kernel = tc_spmm_find(dense->spmm, "csr");
+    S->kernel = tc_spmm_find(tc->dense.spmm, "csr");
   }
-  PetscCall(MatTCSourceFromCSR(A, dense, backend, stream, S, status));
+  PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, stream, S, status));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -202,21 +216,23 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType ty
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   if (dense->spmm && tc_spmm_backend(dense->spmm) != backend) PetscCall(MatTCDenseReset(tc));
   if (!dense->spmm) status = tc_spmm_create(backend, &options, &dense->spmm);
-  if (status == TC_OK) PetscCall(MatTCSourceGet(A, tc, type, n, backend, &key, stream, &S, &status));
-  if (status == TC_OK && P.b_transposed && backend != tc_backend_host()) {
+  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, backend, &key, stream, &S, &status));
+  *done = (PetscBool)(status == TC_OK && S.view);
+  if (*done && P.b_transposed && backend != tc_backend_host()) {
     PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &turned));
     P.b_transposed = 0;
   }
-  if (status == TC_OK) PetscCall(MatTCLaunch(A, dense, &S, backend, &P, turned ? turned : B, C, stream, &status));
+  if (*done) PetscCall(MatTCLaunch(A, dense, &S, backend, &P, turned ? turned : B, C, stream, &status));
   PetscCall(MatDestroy(&turned));
   PetscCall(MatTCSourceRestore(A, backend, &S));
-  if (status == TC_OK) {
+  if (status != TC_OK) {
+    PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));
+    PetscCall(MatTCDenseFree(dense)); /* it may have been the memory */
+    *done = PETSC_FALSE;
+  } else if (*done) {
     const PetscLogDouble flops = 2.0 * (PetscLogDouble)key.nnz * n;
 
     PetscCall(backend == tc_backend_host() ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
-  } else {
-    PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));
-    *done = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

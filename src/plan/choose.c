@@ -70,6 +70,25 @@ const char *tc_choose_format(int sm)
   return sm == 0 ? "dasp" : "hybrid";
 }
 
+static tc_status no_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  return tc_fail(TC_ERR_UNSUPPORTED, "product of a vector with a format for dense blocks");
+}
+
+/* What plans of formats for dense blocks have in place of a kernel */
+static const tc_kernel dense_only[] = {
+  {"none", TC_OP_SPMV, "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 0, no_spmv},
+};
+
+static const tc_kernel *find_dense_only(const char *format)
+{
+  for (size_t i = 0; i < sizeof dense_only / sizeof dense_only[0]; ++i) {
+    if (strcmp(dense_only[i].format, format) == 0) return &dense_only[i];
+  }
+  return NULL;
+}
+
 tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
 {
   static const char *const names[] = {[TC_ARITHMETIC_MMA] = "mma", [TC_ARITHMETIC_FMA] = "fma", [TC_ARITHMETIC_HOST] = "host"};
@@ -77,6 +96,11 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
   int                      num;
   const tc_kernel         *kernels = backend->kernels(&num);
 
+  *kernel = find_dense_only(format);
+  if (*kernel != NULL) {
+    snprintf(why, TC_MAX_WHY, "for dense blocks");
+    return TC_OK;
+  }
   if (sm == 0) {
     arithmetic = TC_ARITHMETIC_HOST;
     snprintf(why, TC_MAX_WHY, "host backend");
@@ -84,7 +108,6 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
     arithmetic = asked;
     snprintf(why, TC_MAX_WHY, "asked for");
   } else arithmetic = by_policy(sm, format, stats, why);
-  *kernel = NULL;
   for (int i = 0; i < num && *kernel == NULL; ++i) {
     if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && sm >= kernels[i].min_sm) *kernel = &kernels[i];
   }

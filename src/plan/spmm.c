@@ -28,6 +28,7 @@ struct tc_spmm {
   tc_key                key;
   double                quantity[NUM_QUANTITIES]; // all but COLUMNS
   int32_t               num_long, num_segments;
+  int32_t               longest_column; // -1: not counted yet
   int32_t              *long_rows; // [num_long] rows, [num_long + 1] first segments, local
   room                  rooms[NUM_ROOMS];
   const tc_spmm_kernel *last;
@@ -36,7 +37,9 @@ struct tc_spmm {
 };
 
 /*
-  The first rule that applies and whose format has a kernel decides; unmeasured so far. The host has kernels for CSR only.
+  The first rule that applies and whose format has a kernel decides. Measured on an H200 with `test_spmm_kernels -bench 8,32,128` (docs/performance.md): slices win where
+  neighbouring rows touch neighbouring columns, tiles where rows are long enough to fill them and there are columns enough to pay for them, CSR everywhere else. The
+  host has kernels for CSR only.
 */
 static const struct {
   const char *format;
@@ -44,10 +47,10 @@ static const struct {
   int         at_least; // or at most
   double      bound;
 } rules[] = {
-  {"hybrid", COLUMNS,     0, 8  },
-  {"hybrid", MEAN_ROW,    0, 8  },
   {"csr",    SCATTERED,   1, 0.5},
   {"csr",    LONGEST_ROW, 1, 256},
+  {"hybrid", COLUMNS,     0, 23 },
+  {"hybrid", MEAN_ROW,    0, 59 },
   {"bittcf", COLUMNS,     1, 0  },
   {"hybrid", COLUMNS,     1, 0  },
   {"csr",    COLUMNS,     1, 0  },
@@ -75,6 +78,7 @@ static void forget_pattern(tc_spmm *S)
   S->backend->release(S->long_rows);
   S->long_rows = NULL;
   S->num_long = S->num_segments = 0;
+  S->longest_column             = -1;
   S->seen                       = 0;
 }
 
@@ -175,6 +179,22 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
   TC_CALL(status);
   S->key  = *key;
   S->seen = 1;
+  return TC_OK;
+}
+
+tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *entries)
+{
+  if (S->longest_column < 0) {
+    int32_t *count = calloc((size_t)rows->num_cols + 1, sizeof *count);
+
+    TC_CHECK(count != NULL, TC_ERR_MEMORY, "no host memory to count the entries of %d columns", rows->num_cols);
+    S->longest_column = 0;
+    for (int64_t e = 0; e < rows->nnz; ++e) {
+      if (++count[rows->col[e]] > S->longest_column) S->longest_column = count[rows->col[e]];
+    }
+    free(count);
+  }
+  *entries = S->longest_column;
   return TC_OK;
 }
 

@@ -36,6 +36,9 @@ void      tc_spmm_destroy(tc_spmm **spmm);
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
 int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
 
+/* Entries of the longest column of the pattern last looked at, counted in `rows` when first asked for. Errors: TC_ERR_MEMORY */
+tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t *entries);
+
 /* Puts the list of long rows, local, into the view of CSR */
 void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
 

@@ -3,9 +3,10 @@
 #include <string.h>
 
 enum {
-  WIDTH     = 8, // columns of a panel: as many sums side by side
-  FEW       = 4, // columns that are not worth a panel
-  TILE_ROWS = 8  // rows whose sums are turned from rows into columns at a time
+  WIDTH       = 8, // columns of a panel: as many sums side by side
+  FEW         = 4, // columns that are not worth a panel
+  TILE_ROWS   = 8, // rows whose sums are turned from rows into columns at a time
+  CACHED_ROWS = 64
 };
 _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
 
@@ -131,9 +132,10 @@ tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *str
 
 size_t tc_spmm_csr_transposed_host_scratch(const void *view, int32_t n)
 {
-  const size_t columns = (size_t)((const tc_csr_view *)view)->num_cols;
+  const tc_csr_transposed_view *T    = view;
+  const size_t                  cols = (size_t)T->csr.num_cols, sums = sizeof(double) * (n > FEW ? WIDTH : (size_t)n) * cols;
 
-  return n < 1 ? 0 : 2 * sizeof(double) * WIDTH * columns + columns;
+  return T->longest_column < TC_SPMM_SEGMENT ? sums : 2 * sums + cols;
 }
 
 tc_status tc_spmm_csr_transposed_host(const void *view, const tc_spmm_args *args, void *stream)

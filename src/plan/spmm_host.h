@@ -1,13 +1,19 @@
 /*
-  C = A B or C += A B, and the same with A^T, straight from CSR on the host, for tc_spmm_kernel tables: the view is a tc_csr_view. B and C column-major, any number
-  of columns. One binary serves every processor: AVX-512 or AVX2 with fused multiply-add where the processor has them, portable C elsewhere; all give the same bits,
-  those of tc_spmm.h.
+  C = A B or C += A B, and the same with A^T, straight from CSR on the host, for tc_spmm_kernel tables. B and C column-major, any number of columns. One binary
+  serves every processor: AVX-512 or AVX2 with fused multiply-add where the processor has them, portable C elsewhere; all give the same bits, those of tc_spmm.h.
 */
 #pragma once
 #include "../../kernels/tc_spmm.h"
 
+/* Format "csr": the view is a tc_csr_view */
 size_t    tc_spmm_csr_host_scratch(const void *view, int32_t n);
 tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *stream);
+
+/* Format "csr_transposed" */
+typedef struct {
+  tc_csr_view csr;            // of A
+  int32_t     longest_column; // entries
+} tc_csr_transposed_view;
 
 /* B [num_rows of A, n], C [num_cols of A, n]; the bits are those of a product with the CSR of A^T */
 size_t    tc_spmm_csr_transposed_host_scratch(const void *view, int32_t n);

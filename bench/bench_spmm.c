@@ -1,0 +1,346 @@
+#include "bench_spmm.h"
+#include "bench_candidate.h"
+#include "bench_spmm_report.h"
+#include "bench_timer.h"
+#include "cusparse_spmm.h"
+#include "generators.h"
+#include "oracle.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, SEED_B = 5, WARM_UP_SIZE = 500 };
+
+/* What multiplies, and where its results go: a matrix with a C of its own, or cuSPARSE */
+typedef struct {
+  Mat            mat, C;
+  cusparse_spmm *cusparse;
+  BenchTime     *time;
+  double        *error_over_bound; /* NULL: C is not column-major */
+  PetscBool     *same_bits;        /* NULL: not compared */
+} Candidate;
+
+/* One number of columns of one matrix */
+typedef struct {
+  const Bench *bench;
+  const BenchSpmm *spmm;
+  PetscInt     n;
+  Mat          B, C; /* C for cuSPARSE */
+  int          num;
+  Candidate    candidate[MAX_CANDIDATES];
+} Round;
+
+PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
+{
+  BenchSpmm  *S;
+  char        mode[16] = "ab";
+  PetscBool   given;
+  BenchResult unused = {.name = "warm-up", .block = 1};
+  tc_matrix   A;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscNew(&S));
+  S->settings    = settings;
+  S->num_columns = SPMM_MAX_COLUMNS;
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-spmm_n", S->columns, &S->num_columns, &given));
+  if (!given) {
+    static const PetscInt usual[] = {1, 8, 32, 128};
+
+    S->num_columns = PETSC_STATIC_ARRAY_LENGTH(usual);
+    PetscCall(PetscArraycpy(S->columns, usual, S->num_columns));
+  }
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-spmm_mode", mode, sizeof(mode), NULL));
+  S->transpose = (PetscBool)(strcmp(mode, "atb") == 0);
+  PetscCheck(S->transpose || strcmp(mode, "ab") == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_mode %s, expected ab or atb", mode);
+  /* libraries and kernels load at their first use, which is not to be counted as anyone's conversion */
+  PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  S->quiet = PETSC_TRUE;
+  PetscCall(BenchSpmmRun(S, &unused, &A, &given));
+  S->quiet = PETSC_FALSE;
+  S->num   = 0;
+  tc_matrix_free(&A);
+  PetscCall(SpmmPrintHead(S));
+  *spmm = S;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CreateDense(PetscBool cuda, PetscInt m, PetscInt n, Mat *D)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, D));
+  PetscCall(MatSetSizes(*D, m, n, m, n));
+  PetscCall(MatSetType(*D, cuda ? MATSEQDENSECUDA : MATSEQDENSE));
+  PetscCall(MatSetUp(*D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Multiply(const Round *R, Candidate *C)
+{
+  const MatReuse reuse = C->C ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX;
+
+  PetscFunctionBeginUser;
+  if (C->cusparse) PetscCheck(cusparse_spmm_multiply(C->cusparse) == 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "cuSPARSE failed");
+  else if (R->spmm->transpose) PetscCall(MatTransposeMatMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
+  else PetscCall(MatMatMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TimeProducts(const Round *R, Candidate *C, PetscInt repeats, double *seconds)
+{
+  PetscFunctionBeginUser;
+  bench_begin(R->bench->settings->cuda);
+  for (PetscInt r = 0; r < repeats; r++) PetscCall(Multiply(R, C));
+  *seconds = bench_end(R->bench->settings->cuda);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All candidates in turn, group by group */
+static PetscErrorCode TimeAll(Round *R)
+{
+  static double        ms[MAX_CANDIDATES][MAX_GROUPS];
+  const BenchSettings *settings = R->bench->settings;
+  PetscInt             repeats[MAX_CANDIDATES];
+  double               seconds = 0;
+
+  PetscFunctionBeginUser;
+  for (int c = 0; c < R->num; c++) {
+    PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds)); /* warm-up */
+    PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds));
+    repeats[c] = PetscMax(2, PetscMin(20000, (PetscInt)(settings->group_ms / 1000 / (seconds / 2)) + 1));
+  }
+  for (PetscInt g = 0; g < settings->groups; g++) {
+    for (int c = 0; c < R->num; c++) {
+      PetscCall(TimeProducts(R, &R->candidate[c], repeats[c], &seconds));
+      ms[c][g] = seconds / (double)repeats[c] * 1000;
+    }
+  }
+  for (int c = 0; c < R->num; c++) R->candidate[c].time->ms = bench_median((int)settings->groups, ms[c], &R->candidate[c].time->spread);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Host seconds of one product, device idle at both ends */
+static PetscErrorCode TimeOnce(const Round *R, Candidate *C, double *seconds)
+{
+  double begin;
+
+  PetscFunctionBeginUser;
+  bench_synchronize(R->bench->settings->cuda);
+  begin = bench_wall();
+  PetscCall(Multiply(R, C));
+  bench_synchronize(R->bench->settings->cuda);
+  *seconds = bench_wall() - begin;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the first product takes, and one after new values, beyond an ordinary one; the parent type's copy on the device is made before, and C */
+static PetscErrorCode TimeSetup(const Round *R, Candidate *C, PetscInt rows_c, SpmmRow *row)
+{
+  enum { TIMES = 3 };
+  double          first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+  PetscMemType    type;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSeqAIJGetCSRAndMemType(C->mat, &i, &j, &a, &type));
+  PetscCall(CreateDense(R->bench->settings->cuda, rows_c, R->n, &C->C));
+  PetscCall(MatZeroEntries(C->C));
+  PetscCall(TimeOnce(R, C, &first));
+  for (int t = 0; t < TIMES; t++) {
+    PetscCall(MatAIJTCCUSPARSEInvalidate(C->mat));
+    PetscCall(TimeOnce(R, C, &refilled[t]));
+    PetscCall(TimeOnce(R, C, &hit[t]));
+  }
+  refill         = bench_median(TIMES, refilled, &spread);
+  ordinary       = bench_median(TIMES, hit, &spread);
+  row->build_ms  = PetscMax(0, first - refill) * 1000;
+  row->refill_ms = PetscMax(0, refill - ordinary) * 1000;
+  PetscCall(MatDestroy(&C->C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first, the last and a column between of a product into a poisoned C: the largest error over its bound, and the bits */
+static PetscErrorCode Check(const Round *R, Candidate *C, const tc_matrix *rows)
+{
+  const PetscInt     some[] = {0, R->n / 2, R->n - 1}, m = rows->num_rows, k = rows->num_cols;
+  Mat                result = C->cusparse ? R->C : C->C;
+  const PetscScalar *b, *c;
+  PetscScalar       *poison;
+  long double       *ref, *bound;
+  double            *bits;
+  PetscInt           ld;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDenseGetArrayWrite(result, &poison));
+  for (PetscInt i = 0; i < m * R->n; i++) poison[i] = NAN;
+  PetscCall(MatDenseRestoreArrayWrite(result, &poison));
+  { /* moves the poison to where the product is computed */
+    PetscMemType type;
+
+    PetscCall(MatDenseGetArrayAndMemType(result, &poison, &type));
+    PetscCall(Multiply(R, C));
+    PetscCall(MatDenseRestoreArrayAndMemType(result, &poison));
+  }
+  PetscCall(PetscMalloc3(m, &ref, m, &bound, m, &bits));
+  PetscCall(MatDenseGetArrayRead(R->B, &b));
+  PetscCall(MatDenseGetArrayRead(result, &c));
+  PetscCall(MatDenseGetLDA(result, &ld));
+  *C->error_over_bound = 0;
+  if (C->same_bits) *C->same_bits = PETSC_TRUE;
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(some); s++) {
+    const double *x = (const double *)(const void *)b + some[s] * k, *y = (const double *)(const void *)c + some[s] * ld;
+
+    tc_oracle_spmv(rows, x, NULL, 0, ref, bound);
+    *C->error_over_bound = PetscMax(*C->error_over_bound, tc_error_over_bound(m, y, ref, bound));
+    tc_canonical_spmm(rows, 1, x, k, 0, bits, m);
+    if (C->same_bits && tc_first_different(m, y, bits) < m) *C->same_bits = PETSC_FALSE;
+  }
+  PetscCall(MatDenseRestoreArrayRead(result, &c));
+  PetscCall(MatDenseRestoreArrayRead(R->B, &b));
+  PetscCall(PetscFree3(ref, bound, bits));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AddCuSPARSE(Round *R, int algorithm, PetscBool row_major, const char name[], SpmmRow *row)
+{
+  const Bench           *bench    = R->bench;
+  cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = row_major, .transpose = R->spmm->transpose, .val = bench->local_val, .n = (int32_t)R->n};
+  const PetscScalar     *b;
+  PetscScalar           *c;
+  PetscMemType           type;
+  char                   why[128];
+  Candidate             *C = &R->candidate[R->num];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDenseGetArrayReadAndMemType(R->B, &b, &type));
+  PetscCall(MatDenseGetArrayWriteAndMemType(R->C, &c, &type));
+  settings.b  = (const double *)(const void *)b;
+  settings.c  = (double *)(void *)c;
+  C->cusparse = cusparse_spmm_create(&bench->local, &settings, why);
+  PetscCall(MatDenseRestoreArrayWriteAndMemType(R->C, &c));
+  PetscCall(MatDenseRestoreArrayReadAndMemType(R->B, &b));
+  if (!C->cusparse) {
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: no %s: %s\n", row->name, name, why));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  C->time             = &row->baseline[row->num_baselines].time;
+  C->error_over_bound = row_major ? NULL : &row->baseline[row->num_baselines].error_over_bound;
+  row->baseline[row->num_baselines++].name = name;
+  R->num++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the way asked for, if any is? */
+static PetscBool Wanted(const BenchSettings *settings, const char *name)
+{
+  for (int w = 0; w < settings->num_ways; w++) {
+    if (strcmp(settings->ways[w], name) == 0) return PETSC_TRUE;
+  }
+  return (PetscBool)(settings->num_ways == 0);
+}
+
+/* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel */
+static PetscErrorCode AddWays(Round *R, PetscInt rows_c, SpmmRow *row)
+{
+  const BenchSettings *settings = R->bench->settings;
+
+  PetscFunctionBeginUser;
+  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE && (spmm == 0 || (settings->cuda && !R->spmm->transpose)); spmm++) {
+    Candidate  *C   = &R->candidate[R->num];
+    SpmmWay    *way = &row->way[row->num_ways];
+    PetscInt64  ours;
+    const char *kernel;
+
+    if (!Wanted(settings, MatAIJTCCUSPARSESpMMs[spmm])) continue;
+    *C = (Candidate){.time = &way->time, .error_over_bound = &way->error_over_bound, .same_bits = &way->same_bits};
+    PetscCall(BenchNewMat(R->bench, MATAIJTCCUSPARSE, settings->cuda ? NULL : "host", NULL, NULL, &C->mat));
+    PetscCall(MatAIJTCCUSPARSESetSpMM(C->mat, (MatAIJTCCUSPARSESpMM)spmm));
+    if (row->num_ways == 0) PetscCall(TimeSetup(R, C, rows_c, row));
+    PetscCall(Multiply(R, C));
+    PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &ours, &kernel));
+    if (spmm > 0 && !ours) { /* there is no such kernel */
+      PetscCall(MatDestroy(&C->C));
+      PetscCall(MatDestroy(&C->mat));
+      continue;
+    }
+    way->name   = MatAIJTCCUSPARSESpMMs[spmm];
+    way->forced = (PetscBool)(spmm > 0);
+    PetscCall(PetscStrncpy(way->kernel, ours ? kernel : settings->cuda ? MATAIJCUSPARSE : MATAIJ, sizeof(way->kernel)));
+    row->num_ways++;
+    R->num++;
+  }
+  PetscCheck(row->num_ways > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ways names nothing that there is");
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode AddBaselines(Round *R, SpmmRow *row)
+{
+  const BenchSettings *settings = R->bench->settings;
+  Candidate           *C        = &R->candidate[R->num++];
+
+  PetscFunctionBeginUser;
+  *C = (Candidate){.time = &row->baseline[0].time, .error_over_bound = &row->baseline[0].error_over_bound};
+  PetscCall(BenchNewMat(R->bench, settings->cuda ? MATAIJCUSPARSE : MATAIJ, NULL, NULL, NULL, &C->mat));
+  row->baseline[row->num_baselines++].name = settings->cuda ? "aijcusparse" : "aij";
+  if (!settings->cuda || R->bench->A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(AddCuSPARSE(R, 1, PETSC_FALSE, "cusparse_col_alg1", row));
+  PetscCall(AddCuSPARSE(R, 2, PETSC_FALSE, "cusparse_col_alg2", row));
+  PetscCall(AddCuSPARSE(R, 2, PETSC_TRUE, "cusparse_row_alg2", row));
+  PetscCall(AddCuSPARSE(R, 3, PETSC_TRUE, "cusparse_row_alg3", row));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode RunColumns(BenchSpmm *S, const Bench *bench, const tc_matrix *rows, SpmmRow *row)
+{
+  Round        R = {.bench = bench, .spmm = S, .n = row->n};
+  PetscScalar *b;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreateDense(S->settings->cuda, rows->num_cols, R.n, &R.B));
+  PetscCall(MatDenseGetArrayWrite(R.B, &b));
+  tc_random_normal((int64_t)rows->num_cols * R.n, SEED_B, (double *)(void *)b);
+  PetscCall(MatDenseRestoreArrayWrite(R.B, &b));
+  if (S->settings->cuda) PetscCall(CreateDense(PETSC_TRUE, rows->num_rows, R.n, &R.C));
+  PetscCall(AddWays(&R, rows->num_rows, row));
+  PetscCall(AddBaselines(&R, row));
+  PetscCall(TimeAll(&R));
+  for (int c = 0; c < R.num; c++) {
+    if (R.candidate[c].error_over_bound) PetscCall(Check(&R, &R.candidate[c], rows));
+    PetscCall(MatDestroy(&R.candidate[c].C));
+    PetscCall(MatDestroy(&R.candidate[c].mat));
+    cusparse_spmm_destroy(&R.candidate[c].cusparse);
+  }
+  PetscCall(MatDestroy(&R.B));
+  PetscCall(MatDestroy(&R.C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_matrix *A, PetscBool *right)
+{
+  tc_matrix T, rows = *A; /* whose rows are multiplied */
+  Bench     bench;
+
+  PetscFunctionBeginUser;
+  *right = PETSC_TRUE;
+  PetscCall(BenchCreate(A, S->settings, given->block, &bench));
+  if (S->transpose) {
+    PetscCheck(tc_matrix_transpose(A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+    rows = T;
+  }
+  for (PetscInt i = 0; i < S->num_columns; i++) {
+    SpmmRow *row;
+
+    PetscCheck(S->num < SPMM_MAX_ROWS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices and numbers of columns", SPMM_MAX_ROWS);
+    row  = &S->row[S->num++];
+    *row = (SpmmRow){.rows = A->num_rows, .cols = A->num_cols, .nnz = A->nnz, .n = S->columns[i], .random_values = given->random_values};
+    PetscCall(PetscStrncpy(row->name, given->name, sizeof(row->name)));
+    row->bytes    = BenchCSRBytes(A) + 8.0 * (double)row->n * ((double)A->num_rows + A->num_cols);
+    row->floor_ms = S->settings->copy_gbs > 0 ? row->bytes / S->settings->copy_gbs / 1000000.0 : 0;
+    PetscCall(RunColumns(S, &bench, &rows, row));
+    if (!SpmmIsRight(row)) *right = PETSC_FALSE;
+    if (!S->quiet) PetscCall(SpmmPrintRow(S, row));
+  }
+  if (S->transpose) tc_matrix_free(&T);
+  PetscCall(BenchDestroy(&bench));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,0 +1,48 @@
+/*
+  What the benchmark of products with dense blocks has measured, and its output.
+*/
+#pragma once
+#include "bench_spmm.h"
+
+enum { SPMM_MAX_WAYS = 4, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 16, SPMM_MAX_ROWS = 2048 };
+
+/* One way to multiply */
+typedef struct {
+  const char *name;
+  PetscBool   forced;     // asked for, not chosen
+  char        kernel[64]; // name of the launcher, or of the parent type if the product was left to it
+  BenchTime   time;       // MatMatMult() or MatTransposeMatMult() with MAT_REUSE_MATRIX
+  double      error_over_bound;
+  PetscBool   same_bits; // as kernels/tc_spmm.h defines
+} SpmmWay;
+
+/* One matrix and one number of columns */
+typedef struct {
+  char      name[64];
+  PetscBool random_values;
+  int64_t   rows, cols, nnz;
+  PetscInt  n;
+  double    bytes, floor_ms;     // CSR, B and C once each, at the speed of a device copy
+  double    build_ms, refill_ms; // of way [0], beyond an ordinary product, at the first one and after new values
+  int       num_ways, num_baselines;
+  SpmmWay   way[SPMM_MAX_WAYS]; // [0] is what is chosen unless only forced ones were asked for
+  struct {
+    const char *name;
+    BenchTime   time;
+    double      error_over_bound;
+  } baseline[SPMM_MAX_BASELINES]; // [0] is the parent type, the others are cuSPARSE without PETSc
+} SpmmRow;
+
+struct BenchSpmm {
+  const BenchSettings *settings;
+  PetscBool            transpose, quiet;
+  PetscInt             num_columns, columns[SPMM_MAX_COLUMNS];
+  int                  num;
+  SpmmRow              row[SPMM_MAX_ROWS];
+};
+
+/* Is every product within its bound, with the right bits? */
+PetscBool SpmmIsRight(const SpmmRow *);
+
+PetscErrorCode SpmmPrintHead(const BenchSpmm *);
+PetscErrorCode SpmmPrintRow(const BenchSpmm *, const SpmmRow *);

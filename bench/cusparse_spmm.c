@@ -1,0 +1,109 @@
+#include "cusparse_spmm.h"
+#include <stdio.h>
+
+#if TC_BENCH_CUDA
+  #include <cuda_runtime_api.h>
+  #include <cusparse.h>
+  #include <stdlib.h>
+
+struct cusparse_spmm {
+  cusparseHandle_t     handle;
+  cusparseSpMatDescr_t A;
+  cusparseDnMatDescr_t B, C;
+  cusparseOperation_t  operation;
+  cusparseSpMMAlg_t    algorithm;
+  double               alpha, beta;
+  double              *own_b, *own_c;
+  void                *buffer;
+};
+
+  #define TRY(call) \
+    do { \
+      const cusparseStatus_t try_status = (call); \
+      if (try_status != CUSPARSE_STATUS_SUCCESS) return try_status; \
+    } while (0)
+  #define TRY_CUDA(call) \
+    do { \
+      if ((call) != cudaSuccess) return CUSPARSE_STATUS_ALLOC_FAILED; \
+    } while (0)
+
+static cusparseStatus_t set_up(cusparse_spmm *S, const tc_csr_local *A, const cusparse_spmm_settings *settings)
+{
+  static const cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
+  const cusparseOrder_t          order        = settings->row_major ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
+  const int64_t                  rows_b = settings->transpose ? A->num_rows : A->num_cols, rows_c = settings->transpose ? A->num_cols : A->num_rows, n = settings->n;
+  size_t                         bytes;
+
+  S->operation = settings->transpose ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+  S->algorithm = algorithms[settings->algorithm - 1];
+  S->alpha     = 1;
+  if (settings->row_major) {
+    TRY_CUDA(cudaMalloc((void **)&S->own_b, (size_t)(rows_b * n) * sizeof *S->own_b + 1));
+    TRY_CUDA(cudaMalloc((void **)&S->own_c, (size_t)(rows_c * n) * sizeof *S->own_c + 1));
+    TRY_CUDA(cudaMemset(S->own_b, 0x3f, (size_t)(rows_b * n) * sizeof *S->own_b)); // numbers other than zero
+  }
+  TRY(cusparseCreate(&S->handle));
+  TRY(cusparseCreateCsr(&S->A, A->num_rows, A->num_cols, A->nnz, (void *)A->row_ptr, (void *)A->col, (void *)settings->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
+  TRY(cusparseCreateDnMat(&S->B, rows_b, n, settings->row_major ? n : rows_b, settings->row_major ? S->own_b : (void *)settings->b, CUDA_R_64F, order));
+  TRY(cusparseCreateDnMat(&S->C, rows_c, n, settings->row_major ? n : rows_c, settings->row_major ? S->own_c : settings->c, CUDA_R_64F, order));
+  TRY(cusparseSpMM_bufferSize(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, &bytes));
+  TRY_CUDA(cudaMalloc(&S->buffer, bytes > 0 ? bytes : 1));
+  TRY(cusparseSpMM_preprocess(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer));
+  return CUSPARSE_STATUS_SUCCESS;
+}
+
+cusparse_spmm *cusparse_spmm_create(const tc_csr_local *A, const cusparse_spmm_settings *settings, char *why)
+{
+  cusparse_spmm   *S      = calloc(1, sizeof *S);
+  cusparseStatus_t status = S ? set_up(S, A, settings) : CUSPARSE_STATUS_ALLOC_FAILED;
+
+  why[0] = 0;
+  if (status == CUSPARSE_STATUS_SUCCESS) return S;
+  cudaGetLastError();
+  snprintf(why, 128, "%s", cusparseGetErrorString(status));
+  cusparse_spmm_destroy(&S);
+  return NULL;
+}
+
+void cusparse_spmm_destroy(cusparse_spmm **spmm)
+{
+  cusparse_spmm *S = *spmm;
+
+  *spmm = NULL;
+  if (S == NULL) return;
+  if (S->C) cusparseDestroyDnMat(S->C);
+  if (S->B) cusparseDestroyDnMat(S->B);
+  if (S->A) cusparseDestroySpMat(S->A);
+  if (S->handle) cusparseDestroy(S->handle);
+  cudaFree(S->buffer);
+  cudaFree(S->own_b);
+  cudaFree(S->own_c);
+  free(S);
+}
+
+int cusparse_spmm_multiply(const cusparse_spmm *S)
+{
+  return cusparseSpMM(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer) != CUSPARSE_STATUS_SUCCESS;
+}
+
+#else
+
+cusparse_spmm *cusparse_spmm_create(const tc_csr_local *A, const cusparse_spmm_settings *settings, char *why)
+{
+  (void)A;
+  (void)settings;
+  snprintf(why, 128, "built without CUDA");
+  return NULL;
+}
+
+void cusparse_spmm_destroy(cusparse_spmm **spmm)
+{
+  *spmm = NULL;
+}
+
+int cusparse_spmm_multiply(const cusparse_spmm *spmm)
+{
+  (void)spmm;
+  return 1;
+}
+#endif

@@ -1,0 +1,277 @@
+#include "build_bittcf.cuh"
+#include "tc_backend.h"
+#include <cub/device/device_scan.cuh>
+#include <cstring>
+
+static tc_status tc_cuda(const char *what, cudaError_t error)
+{
+  if (error == cudaSuccess) return TC_OK;
+  cudaGetLastError();
+  return tc_fail(error == cudaErrorMemoryAllocation ? TC_ERR_MEMORY : TC_ERR_DEVICE, "tc_build_bittcf: %s: %s", what, cudaGetErrorString(error));
+}
+
+/* Cuts an allocation into arrays at multiples of 256 bytes; while there is none it only adds up */
+struct tc_cutter {
+  char  *memory;
+  size_t bytes;
+
+  template <typename T>
+  void cut(T *&array, int64_t count)
+  {
+    array = memory ? reinterpret_cast<T *>(memory + bytes) : nullptr;
+    bytes += (count * sizeof(T) + 255) / 256 * 256;
+  }
+};
+
+/* A build under way. Memory of its own comes piece by piece, as sizes become known; all of it goes back at the end. */
+struct tc_build {
+  const tc_csr_local *A;
+  tc_bittcf           T;
+  cudaStream_t        stream;
+  void               *memory[3];
+  int                 num_memory;
+  tc_build_news      *news; // on the device
+  tc_build_news       host_news;
+  int32_t            *flag, *long_row, *long_segments, *long_first[3];
+  uint16_t           *length;
+  tc_window_size     *size;
+  uint32_t           *num_columns;
+  char               *cub;
+  size_t              cub_bytes;
+};
+
+static int64_t blocks_of(int64_t n, int64_t per_block)
+{
+  return (n + per_block - 1) / per_block;
+}
+
+template <typename Cut>
+static tc_status tc_take_memory(tc_build &B, const Cut &cut)
+{
+  tc_cutter counted = {}, real = {};
+  void     *memory;
+
+  cut(counted);
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
+  TC_CALL(tc_cuda("memory for scratch", cudaMallocAsync(&memory, counted.bytes, B.stream)));
+  B.memory[B.num_memory++] = memory;
+  real.memory              = static_cast<char *>(memory);
+  cut(real);
+  return TC_OK;
+}
+
+/* data[i] becomes the sum of what was before it */
+template <typename T, typename Op>
+static tc_status tc_scan(tc_build &B, T *data, int64_t num, Op op)
+{
+  size_t bytes = B.cub_bytes;
+
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "tc_build_bittcf: scan: a fault was asked for");
+  return tc_cuda("scan", cub::DeviceScan::ExclusiveScan(B.cub, bytes, data, op, T(), num, B.stream));
+}
+
+template <typename T, typename Op>
+static tc_status tc_scan_bytes(tc_build &B, int64_t num, Op op)
+{
+  size_t bytes = 0;
+
+  TC_CALL(tc_cuda("size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, bytes, static_cast<T *>(nullptr), op, T(), num, B.stream)));
+  if (bytes > B.cub_bytes) B.cub_bytes = bytes;
+  return TC_OK;
+}
+
+struct tc_plus {
+  template <typename T>
+  __host__ __device__ T operator()(const T &a, const T &b) const
+  {
+    return a + b;
+  }
+};
+
+/* Waits for the device */
+static tc_status tc_fetch(tc_build &B, void *to, const void *from, size_t bytes)
+{
+  TC_CALL(tc_cuda("download", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, B.stream)));
+  return tc_cuda("download", cudaStreamSynchronize(B.stream));
+}
+
+/* Long rows are listed, rows probed */
+static tc_status tc_look_at_rows(tc_build &B)
+{
+  const tc_csr_local *A         = B.A;
+  const int64_t       most_long = A->nnz / TC_BITTCF_LONG_ROW;
+  const int3          probed    = {tc_bittcf_probed_row(A->num_rows, 0), tc_bittcf_probed_row(A->num_rows, 1), tc_bittcf_probed_row(A->num_rows, 2)};
+
+  TC_CALL(tc_scan_bytes<int32_t>(B, (int64_t)A->num_rows + 1, tc_plus()));
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
+    C.cut(B.news, 1);
+    C.cut(B.flag, (int64_t)A->num_rows + 1);
+    C.cut(B.long_row, most_long);
+    C.cut(B.long_segments, most_long);
+    for (int i = 0; i < 3; ++i) C.cut(B.long_first[i], most_long + 2);
+    C.cut(B.cub, (int64_t)B.cub_bytes);
+  }));
+  TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
+  TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, A->col, probed, B.flag, B.news));
+  TC_CALL(tc_scan(B, B.flag, (int64_t)A->num_rows + 1, tc_plus()));
+  TC_CALL(tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->num_long, B.flag + A->num_rows, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
+  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
+  B.T.num_long = B.host_news.num_long;
+  if (B.T.num_long == 0) return TC_OK;
+  TC_CALL(tc_launch("tc_build_bittcf_long", tc_build_bittcf_long_kernel, blocks_of(A->num_rows, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag, B.long_row, B.long_segments, B.news));
+  for (int i = 0; i < 3; ++i) {
+    const int32_t rows = tc_bittcf_window_rows(1 << i), blocks = (B.T.num_long + rows - 1) / rows;
+
+    TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, rows, B.long_segments, B.long_first[i]));
+    TC_CALL(tc_scan(B, B.long_first[i], blocks + 1, tc_plus()));
+    TC_CALL(tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->long_windows[i], B.long_first[i] + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
+  }
+  return TC_OK;
+}
+
+static tc_status tc_choose_order(tc_build &B)
+{
+  const int32_t   *col[TC_BITTCF_PROBES];
+  tc_build_orders  orders = {};
+  tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS];
+
+  for (int p = 0; p < TC_BITTCF_PROBES; ++p) col[p] = B.host_news.probe_col[p];
+  orders.num = tc_bittcf_orders(B.A->num_rows, col, B.host_news.probe_length, orders.of);
+  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, orders, B.news));
+  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
+  for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
+  tc_bittcf_set_order(&B.T, &orders.of[tc_bittcf_best_order(orders.num, sample)]);
+  B.T.num_segments = B.host_news.num_segments;
+  B.T.num_windows  = B.T.num_row_windows + B.host_news.long_windows[B.T.panels / 2];
+  return TC_OK;
+}
+
+/* The arrays of packed rows and windows, and the tiles: the latter not yet where they will stay, since clusters are still to be counted */
+static tc_status tc_make_windows(tc_build &B)
+{
+  tc_bittcf      &T       = B.T;
+  const int64_t   packed  = (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows;
+  const int32_t   clusters = (T.num_windows + T.cluster_windows - 1) / T.cluster_windows;
+  tc_window_size  all;
+  char           *tiles;
+
+  T.long_row      = B.long_row;
+  T.long_segments = B.long_segments;
+  T.long_first    = B.long_first[T.panels / 2];
+  if (T.num_long == 0) TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(T.long_first, 0, sizeof *T.long_first, B.stream)));
+  B.cub_bytes = 0;
+  TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_sizes_together()));
+  TC_CALL(tc_scan_bytes<uint32_t>(B, (int64_t)clusters + 1, tc_plus()));
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
+    C.cut(T.window, T.num_windows);
+    C.cut(T.row_id, packed);
+    C.cut(T.csr_first, packed);
+    C.cut(B.length, packed);
+    C.cut(B.size, (int64_t)T.num_windows + 1);
+    C.cut(B.num_columns, (int64_t)clusters + 1);
+    C.cut(B.cub, (int64_t)B.cub_bytes);
+  }));
+  TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.length));
+  TC_CALL(tc_launch("tc_build_bittcf_measure", tc_build_bittcf_measure_kernel, blocks_of((int64_t)T.num_windows + 1, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size, B.news));
+  TC_CALL(tc_scan(B, B.size, (int64_t)T.num_windows + 1, tc_sizes_together()));
+  TC_CALL(tc_fetch(B, &all, B.size + T.num_windows, sizeof all));
+  TC_CHECK(all.units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)all.units, UINT32_MAX);
+  T.num_groups = all.groups;
+  T.tile_units = all.units;
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(tiles, 16 * T.tile_units); }));
+  T.tiles = tiles;
+  TC_CALL(tc_launch("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, blocks_of(T.num_windows, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size));
+  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_columns, B.news));
+  TC_CALL(tc_scan(B, B.num_columns, (int64_t)clusters + 1, tc_plus()));
+  uint32_t columns;
+
+  TC_CALL(tc_cuda("download", cudaMemcpyAsync(&columns, B.num_columns + clusters, sizeof columns, cudaMemcpyDeviceToHost, B.stream)));
+  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
+  T.num_masks = (int64_t)B.host_news.num_masks;
+  if (!tc_bittcf_clusters_pay(T.num_groups, columns, clusters)) return TC_OK;
+  T.num_clusters        = clusters;
+  T.num_cluster_columns = columns;
+  T.widest_cluster      = B.host_news.widest_cluster;
+  return TC_OK;
+}
+
+static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
+{
+  const int64_t packed = (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows, clustered = T.num_clusters > 0;
+  char         *tiles;
+
+  C.cut(T.window, T.num_windows);
+  C.cut(T.row_id, packed);
+  C.cut(T.csr_first, packed);
+  C.cut(T.long_row, T.num_long);
+  C.cut(T.long_segments, T.num_long);
+  C.cut(T.long_first, (int64_t)tc_bittcf_long_blocks(&T) + 1);
+  C.cut(tiles, 16 * T.tile_units);
+  C.cut(T.local_first, clustered * T.num_windows);
+  C.cut(T.local, clustered * TC_BITTCF_GROUP * T.num_groups);
+  C.cut(T.cluster_first, clustered * ((int64_t)T.num_clusters + 1));
+  C.cut(T.cluster_col, T.num_cluster_columns);
+  C.cut(T.val, T.num_nonzeros + 1);
+  T.tiles = tiles;
+}
+
+/* Everything to its place in one allocation */
+static tc_status tc_settle(tc_build &B, void **slab)
+{
+  tc_bittcf now     = B.T;
+  tc_cutter counted = {}, real = {};
+
+  tc_cut_view(counted, B.T);
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
+  TC_CALL(tc_cuda("memory for the arrays", cudaMalloc(slab, counted.bytes)));
+  real.memory = static_cast<char *>(*slab);
+  tc_cut_view(real, B.T);
+
+  auto move = [&](const char *what, void *to, const void *from, size_t bytes) { return bytes > 0 ? tc_cuda(what, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, B.stream)) : TC_OK; };
+  const tc_bittcf &T      = B.T;
+  const size_t     packed = sizeof(int32_t) * (size_t)tc_bittcf_window_rows(T.panels) * T.num_windows;
+
+  TC_CALL(move("window", T.window, now.window, sizeof *T.window * (size_t)T.num_windows));
+  TC_CALL(move("row_id", T.row_id, now.row_id, packed));
+  TC_CALL(move("csr_first", T.csr_first, now.csr_first, packed));
+  TC_CALL(move("long_row", T.long_row, now.long_row, sizeof *T.long_row * (size_t)T.num_long));
+  TC_CALL(move("long_segments", T.long_segments, now.long_segments, sizeof *T.long_segments * (size_t)T.num_long));
+  TC_CALL(move("long_first", T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
+  TC_CALL(move("tiles", T.tiles, now.tiles, 16 * (size_t)T.tile_units));
+  if (T.num_clusters == 0) return TC_OK;
+  TC_CALL(move("cluster_first", T.cluster_first, B.num_columns, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
+  return tc_launch("tc_build_bittcf_local", tc_build_bittcf_local_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
+}
+
+enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits
+
+extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **slab, tc_stream stream)
+{
+  tc_build  B = {};
+  tc_status status;
+
+  *slab = nullptr;
+  TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0 && A->nnz >= 0, TC_ERR_ARG, "negative dimension: %d x %d, %lld nonzeros", A->num_rows, A->num_cols, (long long)A->nnz);
+  TC_CHECK(A->num_rows <= MAX_ROWS, TC_ERR_LIMIT, "%d rows, format bittcf holds at most %d", A->num_rows, MAX_ROWS);
+  TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
+  B.A              = A;
+  B.stream         = static_cast<cudaStream_t>(stream);
+  B.T.num_rows     = A->num_rows;
+  B.T.num_cols     = A->num_cols;
+  B.T.num_nonzeros = A->nnz;
+  status           = tc_look_at_rows(B);
+  if (status == TC_OK) status = tc_choose_order(B);
+  if (status == TC_OK) status = tc_make_windows(B);
+  if (status == TC_OK) status = tc_settle(B, slab);
+  for (int i = 0; i < B.num_memory; ++i) {
+    const tc_status freed = tc_cuda("release of scratch", cudaFreeAsync(B.memory[i], B.stream));
+
+    if (status == TC_OK) status = freed;
+  }
+  if (status != TC_OK) {
+    cudaFree(*slab);
+    *slab = nullptr;
+    memset(view, 0, sizeof B.T);
+  } else memcpy(view, &B.T, sizeof B.T);
+  return status;
+}

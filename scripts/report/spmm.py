@@ -1,0 +1,62 @@
+"""Products with a block of vectors, for every number of columns."""
+from report.rows import bits, chosen, cusparse_ms, forced, geometric_mean, kernel, listed, milliseconds, over_cusparse, over_parent, parent_ms, products, ratio, size_of, table
+
+TITLES = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult'}
+# what is asked for: means over aijcusparse by number of columns, over the best of cuSPARSE's layouts and algorithms, the least of all cases, setup in products
+MEANS, MEAN_OVER_CUSPARSE, LEAST = {8: 4.0, 32: 8.0, 128: 8.0}, 3.0, 1.5
+MOST_PRODUCTS = {'build': 20, 'refill': 3}
+MANY_NONZEROS = 1e6
+
+
+def over_floor(row):
+    return row['ms'] / row['floor_ms'] if row.get('floor_ms') else 0.0
+
+
+def summary(widths):
+    cells, lines = [], []
+    for n, rows in widths.items():
+        speedups = [over_parent(row) for row in rows if parent_ms(row)]
+        cusparse = [over_cusparse(row) for row in rows if cusparse_ms(row)]
+        floors = [over_floor(row) for row in rows if over_floor(row)]
+        cells.append((n, len(rows), ratio(geometric_mean(speedups), MEANS.get(n, 1.0)), MEANS.get(n, '-'), ratio(min(speedups, default=0), LEAST), ratio(geometric_mean(cusparse), MEAN_OVER_CUSPARSE), MEAN_OVER_CUSPARSE,
+                      ratio(geometric_mean(floors))))
+        below = [f'{row["case"]} ({over_parent(row):.2f}x)' for row in sorted(rows, key=over_parent) if 0 < over_parent(row) < LEAST]
+        lines.append(f'- Below {LEAST}x aijcusparse with {n} columns: {listed(below)}.')
+        for what, most in MOST_PRODUCTS.items():
+            over = [f'{row["case"]} ({products(row, what):.1f})' for row in rows if row['nnz'] >= MANY_NONZEROS and products(row, what) > most]
+            if over:
+                lines.append(f'- {what.capitalize()} above {most} products with {n} columns, cases with a million nonzeros: {listed(over)}.')
+    return table(('columns', 'cases', 'geometric mean over aijcusparse', 'aim', 'least', 'over the best cuSPARSE', 'aim', 'time over floor'), cells) + lines + ['']
+
+
+def cases(rows, others):
+    ways = list(dict.fromkeys(other['way'] for other in others))
+    cells = []
+    for row in rows:
+        ms = {other['way']: other['ms'] for other in others if other['case'] == row['case']}
+        error = row.get('error_over_bound')
+        cells.append((*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row.get("ms_spread", 0):.4f}', *(milliseconds(ms.get(way)) for way in ways), milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)),
+                      milliseconds(row.get('floor_ms')), ratio(over_floor(row)), ratio(over_parent(row), LEAST), ratio(over_cusparse(row)), f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}',
+                      '-' if error is None else f'{error:.2f}', bits(row)))
+    return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'error/bound', 'bits of the host'), cells)
+
+
+def better_forced(rows, others):
+    found = []
+    for row in rows:
+        best = min((other for other in others if (other['case'], other['n']) == (row['case'], row['n'])), key=lambda other: other['ms'], default=row)
+        if best['ms'] < 0.95 * row['ms']:
+            found.append(f'{row["case"]} n {row["n"]} ({best["way"]} {row["ms"] / best["ms"]:.2f}x)')
+    return [f'- A forced kernel more than 5% faster than the choice: {listed(found)}.', '']
+
+
+def section_spmm(results, op):
+    rows, others = chosen(results, op), forced(results, op)
+    if not rows:
+        return []
+    widths = {n: [row for row in rows if row['n'] == n] for n in sorted({row['n'] for row in rows})}
+    lines = [f'## {TITLES[op]}', '', 'Dense matrices by columns, as PETSc has them. "floor" is CSR, B and C once each at the speed of a device copy. Less than 1.5x aijcusparse is bold.', '']
+    lines += summary(widths)[:-1] + better_forced(rows, others)
+    for n, part in widths.items():
+        lines += [f'### {n} columns', ''] + cases(part, [other for other in others if other['n'] == n])
+    return lines
