@@ -4,7 +4,7 @@
 #pragma once
 #include "bench_spmm.h"
 
-enum { SPMM_MAX_WAYS = 4, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 16, SPMM_MAX_ROWS = 2048 };
+enum { SPMM_MAX_WAYS = 5, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 16, SPMM_MAX_ROWS = 2048 };
 
 /* One way to multiply */
 typedef struct {

@@ -76,7 +76,7 @@ struct tc_group_batch {
     entry = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups() ? columns.entry(T, W, masks, panels, TC_BITTCF_GROUP * first + lane) : 0;
   }
   __device__ __forceinline__ uint32_t mask_of(int group, int panel) const { return __shfl_sync(tc_full_warp, mask, panels * (group % tc_batch) + panel); }
-  __device__ __forceinline__ int32_t column_of(int group, int k) const { return __shfl_sync(tc_full_warp, column, TC_BITTCF_GROUP * (group % tc_batch) + k); }
+  __device__ __forceinline__ int32_t  entry_of(int group, int k) const { return __shfl_sync(tc_full_warp, entry, TC_BITTCF_GROUP * (group % tc_batch) + k); }
 };
 
 /* Columns of B and C go through the multiplication 8 * vectors at a time, `vectors` of them in a lane; which, is the kernel's business */

@@ -1,4 +1,5 @@
 #include "bittcf.cuh"
+#include "tc_bittcf_order.h"
 
 /*
   tc_rotated_rows_kernel - a row-major copy of B for tc_spmm_bittcf_kernel, whose lanes read one part of four rows at a time: those parts are moved within 128 bytes, by
@@ -91,14 +92,14 @@ struct tc_rotated_rows {
   Lanes:  see tc_window_product
   Arrays: the view; the rotated copy of B [num_cols, width]; C column-major; partial column-major; all device
   Writes: C once for each row that is not long, partial once for each segment
-  Launch: tc_tile_warps warps per block, no shared memory.  Needs: sm_80, better sm_90.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped
+  Launch: 4 or 8 warps per block, no shared memory.  Needs: sm_80, better sm_90.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped
           operands), in double precision
 */
-constexpr int tc_tile_warps = 8;
-
-/* Blocks that an SM holds: 2 leave 128 registers to a thread, 3 leave 80 */
+/* Warps of a block, and blocks that an SM holds: what registers allow, 80, 128 or 168 to a thread */
 template <int panels, int sets>
-constexpr int tc_tile_blocks = panels * sets <= 2 ? 3 : 2;
+constexpr int tc_tile_warps = panels * sets > 8 || (panels == 2 && sets == 4) ? 4 : 8;
+template <int panels, int sets>
+constexpr int tc_tile_blocks = panels * sets > 8 ? 2 : panels * sets <= 2 || tc_tile_warps<panels, sets> == 4 ? 3 : 2;
 
 struct tc_tile_grid {
   int32_t chunks, whole; // pieces of B; those of `sets` sets, which come before those of sets - 1
@@ -115,10 +116,10 @@ __device__ __forceinline__ void tc_multiply_window(const tc_bittcf &T, int32_t w
 }
 
 template <int panels, int sets, int vectors>
-static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, (tc_tile_blocks<panels, sets>)) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
+static __global__ void __launch_bounds__((tc_tile_warps<panels, sets> * tc_warp_size), (tc_tile_blocks<panels, sets>)) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
 {
   const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t w = blockIdx.x / grid.chunks * tc_tile_warps + threadIdx.x / tc_warp_size, chunk = blockIdx.x % grid.chunks;
+  const int32_t w = blockIdx.x / grid.chunks * tc_tile_warps<panels, sets> + threadIdx.x / tc_warp_size, chunk = blockIdx.x % grid.chunks;
   const int32_t first = 8 * vectors * (sets * chunk - max(chunk - grid.whole, 0));
 
   if (w >= T.num_windows) return;
@@ -128,10 +129,10 @@ static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, (tc_tile_b
   else tc_multiply_window<panels, (sets > 1 ? sets - 1 : 1), vectors>(T, w, dense, out, lane);
 }
 
-/* How many sets of 16 columns a warp takes at most, by the panels of a window: what fits into registers (1 and 2: see docs/performance.md) */
+/* How many sets of 16 columns a warp takes at most, by the panels of a window: what fits into registers */
 static int tc_most_sets(int panels)
 {
-  return panels == 4 ? 2 : 4;
+  return tc_bittcf_tuned("TC_BITTCF_SETS", panels == 4 ? 2 : 4);
 }
 
 static int32_t tc_padded_columns(int32_t n)
@@ -149,9 +150,10 @@ extern "C" size_t tc_spmm_bittcf_scratch(const void *view, int32_t n)
 template <int panels, int sets, int vectors>
 static tc_status tc_launch_tiles(const tc_bittcf *T, const double *copy, int32_t width, int32_t chunks, int32_t whole, const tc_dense_output &out, cudaStream_t stream)
 {
-  const int64_t blocks = ((int64_t)T->num_windows + tc_tile_warps - 1) / tc_tile_warps * chunks;
+  constexpr int warps  = tc_tile_warps<panels, sets>;
+  const int64_t blocks = ((int64_t)T->num_windows + warps - 1) / warps * chunks;
 
-  return tc_launch("tc_spmm_bittcf_f64", tc_spmm_bittcf_kernel<panels, sets, vectors>, blocks, tc_tile_warps * tc_warp_size, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
+  return tc_launch("tc_spmm_bittcf_f64", tc_spmm_bittcf_kernel<panels, sets, vectors>, blocks, warps * tc_warp_size, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
 }
 
 template <int panels>
@@ -164,9 +166,14 @@ static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32
   case 0: return tc_launch_tiles<panels, 1, 1>(T, copy, width, 1, 1, out, stream);
   case 1: return tc_launch_tiles<panels, 1, 2>(T, copy, width, chunks, whole, out, stream);
   case 2: return tc_launch_tiles<panels, 2, 2>(T, copy, width, chunks, whole, out, stream);
+#ifndef TC_TUNING
   default:
-    if constexpr (panels < 4) return sets == 3 ? tc_launch_tiles<panels, 3, 2>(T, copy, width, chunks, whole, out, stream) : tc_launch_tiles<panels, 4, 2>(T, copy, width, chunks, whole, out, stream);
-    return tc_fail(TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_f64: %d sets of columns for windows of %d panels", sets, panels);
+    if constexpr (panels == 4) return tc_fail(TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_f64: %d sets of columns for windows of %d panels", sets, panels);
+    else return sets == 3 ? tc_launch_tiles<panels, 3, 2>(T, copy, width, chunks, whole, out, stream) : tc_launch_tiles<panels, 4, 2>(T, copy, width, chunks, whole, out, stream);
+#else
+  case 3: return tc_launch_tiles<panels, 3, 2>(T, copy, width, chunks, whole, out, stream);
+  default: return tc_launch_tiles<panels, 4, 2>(T, copy, width, chunks, whole, out, stream);
+#endif
   }
 }
 

@@ -5,6 +5,19 @@
 #pragma once
 #include "tc_bittcf.h"
 #include <string.h>
+#ifdef TC_TUNING
+  #include <stdlib.h>
+#endif
+
+/* A number that experiments set in the environment, in builds with -DTC_TUNING: TC_BITTCF_PANELS (of a window), TC_BITTCF_GRIDS (0: natural order only), TC_BITTCF_SETS */
+static inline int tc_bittcf_tuned(const char *variable, int otherwise)
+{
+#ifdef TC_TUNING
+  if (getenv(variable)) return atoi(getenv(variable));
+#endif
+  (void)variable;
+  return otherwise;
+}
 
 enum {
   TC_BITTCF_PROBES         = 3,                        // rows that are looked at
@@ -102,6 +115,9 @@ static inline void tc_bittcf_find_strides(const int32_t *col, int32_t length, in
 
 static inline int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
 {
+  const int panels = O.panels[0] * O.panels[1] * O.panels[2];
+
+  if (tc_bittcf_tuned("TC_BITTCF_PANELS", panels) != panels) return num;
   for (int i = 0; i < num; ++i) {
     if (memcmp(&orders[i], &O, sizeof O) == 0) return num;
   }
@@ -115,7 +131,7 @@ static inline int tc_bittcf_orders(int32_t num_rows, const int32_t *const col[TC
   int num = 0;
 
   for (int panels = 1; panels <= TC_BITTCF_MAX_PANELS; panels *= 2) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, num_rows, 1, panels, 1, 1, 1, 1, 1));
-  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
+  for (int p = 0; p < TC_BITTCF_PROBES && tc_bittcf_tuned("TC_BITTCF_GRIDS", 1); ++p) {
     int32_t line, plane;
 
     tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 0, &line, &plane);

@@ -18,11 +18,11 @@
   A slice takes the first kind that fits: SHIFT if it has 32 rows of the same length and each column distance from the origin is the same in all rows; U8, U16 if the
   distances of a place span at most 0xfe, 0xfffe, base the smallest. Segments: U8, U16, I32.
 
-  Value kinds: F64; F32, where every value is exactly a float; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
+  Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
   A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8 in blocks of `places` x 32 bytes like the index.
   The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
-  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY.
+  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow.
 */
 #pragma once
 #include "tc_base.h"

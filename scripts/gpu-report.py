@@ -62,6 +62,8 @@ def write_markdown(report, environment, path):
         where = f'One core of {environment.get("cpu", "the machine")}' + (f', {environment["host_beside"]}' if 'host_beside' in environment else '')
     lines = ['# GPU report', '', f'Made by `scripts/gpu-report.py` from a run of the GPU kit (`scripts/pack-gpu-kit.sh`) on {report["date"]}: {report["device"]}, driver {report["driver"]}, CUDA {report["cuda"]}, cuSPARSE {report["cusparse"]}, PETSc {report["petsc"]};',
              f'device copy {report["copy_gbs"]:.0f} GB/s. Sources: digest `{report["digest"][:16]}`.', '']
+    counts = {status: sum(test['status'] == status for test in report['tests']) for status in ('passed', 'failed', 'skipped')}
+    lines += [f'Tests, below: {counts["passed"]} passed, {counts["failed"]} failed, {counts["skipped"]} skipped.', '']
     lines += spmv.section_spmv(on_device, report['copy_gbs'])
     lines += spmv.section_operation(on_device, 'spmv_add', 'MatMultAdd in place') + spmv.section_operation(on_device, 'spmv_t', 'MatMultTranspose')
     for op in spmm.TITLES:

@@ -4,6 +4,7 @@
 */
 #include "mat_product.h"
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,11 +147,70 @@ static PetscErrorCode TestNonfinite(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Does the detailed view of the matrix contain the text? */
+static PetscErrorCode ViewHas(Mat A, const char text[], PetscBool *has)
+{
+  PetscMPIInt rank;
+  PetscViewer viewer;
+  char       *all;
+  size_t      size;
+  FILE       *file = open_memstream(&all, &size);
+  int         found;
+
+  PetscFunctionBeginUser;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a text");
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
+  PetscCall(MatView(A, viewer));
+  PetscCall(PetscViewerPopFormat(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  fclose(file);
+  found = strstr(all, text) != NULL; /* the text is the first process's */
+  free(all);
+  PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+  *has = found ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MatView() tells how many products there were and with what, or why there were none */
+static PetscErrorCode TestView(void)
+{
+  tc_matrix   A;
+  Mat         ours, B, C;
+  double     *numbers;
+  const char *kernel;
+  PetscBool   before, after, reason;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &A));
+  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(ProductNumbers(A.num_cols, 9, 11, &numbers));
+  PetscCall(ProductOperand(PRODUCT_AB, ours, MATDENSE, 9, 0, numbers, &B));
+  PetscCall(ViewHas(ours, "dense blocks", &before));
+  PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(MatAIJTCCUSPARSEGetSpMMCount(ours, NULL, &kernel));
+  PetscCall(ViewHas(ours, kernel ? kernel : "no kernel", &after));
+  PetscCall(MatDestroy(&C));
+  PetscCall(MatAIJTCCUSPARSESetSpMM(ours, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE));
+  PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(ViewHas(ours, "-mat_aijtccusparse_spmm", &reason));
+  PetscCall(MatTestFact((PetscBool)(!before && after && reason), "MatView: nothing about dense blocks before the first product: %s; the kernel %s after it: %s; why they are left to the parent: %s", before ? "NO" : "yes", kernel ? kernel : "", after ? "yes" : "NO",
+                        reason ? "yes" : "NO"));
+  free(numbers);
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(TestMemory());
   PetscCall(TestNonfinite());
+  PetscCall(TestView());
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());
   PetscCall(TestProductSolvers());

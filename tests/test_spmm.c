@@ -144,7 +144,7 @@ static void avx512(void **state)
 #endif
 }
 
-static const tc_spmm_options by_default = {NULL, 0};
+static const tc_spmm_options by_default = {NULL};
 
 static tc_key key_of(const tc_matrix *A, int64_t pattern)
 {
@@ -326,16 +326,18 @@ static int with_tiles;
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
-    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
-    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
+    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
+    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
+    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
+    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
   };
 
-  *num = with_tiles ? 3 : 2;
+  *num = with_tiles ? 4 : 2;
   return kernels;
 }
 
-static void expect_choice(const char *generator, int32_t size, int32_t n, const tc_spmm_options *options, const char *format)
+/* `name` of the kernel, NULL: there is none */
+static void expect_choice(const char *generator, int32_t size, int32_t n, const tc_spmm_options *options, const char *name)
 {
   tc_matrix             A       = matrix_of(generator, size);
   const tc_csr_view     view    = view_of(&A);
@@ -348,10 +350,10 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
   backend.spmm_kernels = device_kernels;
   ASSERT_OK(tc_spmm_create(&backend, options, &S));
   ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  if (format) {
+  if (name) {
     ASSERT_OK(tc_spmm_choose(S, n, &kernel));
-    assert_string_equal(kernel->format, format);
-    print_message("%s, %d columns: %s (%s)\n", generator, n, kernel->format, tc_spmm_why(S));
+    assert_string_equal(kernel->name, name);
+    print_message("%s, %d columns: %s (%s)\n", generator, n, kernel->name, tc_spmm_why(S));
   } else assert_int_equal(tc_spmm_choose(S, n, &kernel), TC_ERR_UNSUPPORTED);
   tc_spmm_destroy(&S);
   free((void *)view.row_ptr);
@@ -360,18 +362,20 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
 
 static void choices(void **state)
 {
-  static const tc_spmm_options tiles = {"bittcf", 0}, exact = {NULL, 1}, exact_tiles = {"bittcf", 1};
+  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
 
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
     expect_choice("stencil27", 16, 8, &by_default, "hybrid");
-    expect_choice("stencil27", 16, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil27", 16, 32, &exact, "hybrid");
-    expect_choice("stencil27", 16, 32, &tiles, with_tiles ? "bittcf" : NULL);
-    expect_choice("stencil27", 16, 32, &exact_tiles, NULL);
-    expect_choice("stencil7", 16, 128, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 128, &by_default, "hybrid");
+    expect_choice("elasticity", 8, 8, &by_default, "hybrid");
+    expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("elasticity", 8, 32, &exact, "hybrid");
+    expect_choice("elasticity", 8, 8, &tiles, with_tiles ? "bittcf" : NULL);
+    expect_choice("elasticity", 8, 8, &clusters, with_tiles ? "cluster" : NULL);
+    expect_choice("elasticity", 8, 32, &exact_tiles, NULL);
     expect_choice("rmat", 10, 32, &by_default, "csr");
-    expect_choice("long487", 64, 32, &by_default, "csr");
+    expect_choice("long487", 64, 8, &by_default, "csr");
   }
 }
 

@@ -42,12 +42,12 @@ static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_key *key, tc_
 
 /* What a kernel reads of the matrix */
 typedef struct {
-  const tc_spmm_kernel *kernel;
-  const void           *view;
+  const tc_spmm_kernel  *kernel;
+  const void            *view;
   tc_csr_transposed_view csr; /* the view of kernels for CSR, borrowed from the matrix, and more that those for the transpose want */
-  PetscBool             borrowed;
-  MatTCPattern          pattern;
-  const PetscScalar    *values;
+  PetscBool              borrowed;
+  MatTCPattern           pattern;
+  const PetscScalar     *values;
 } MatTCSource;
 
 static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const tc_backend *backend, tc_stream stream, MatTCSource *S, tc_status *status)
@@ -78,27 +78,27 @@ static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, MatTC
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A current packed matrix of that format: what products with vectors use if it is that, else one of our own */
+static const char packed_format[] = "hybrid"; /* of products with vectors on the GPU, unless another one is asked for */
+
+/* A packed matrix of that format, current: what products with vectors use if it is that, else one of our own, but for the transpose; no view if it cannot be had */
 static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
 {
-  MatTCSide *side = &tc->side[id];
+  MatTCSide *side   = &tc->side[id];
+  PetscBool  shared = (PetscBool)(!MatTCLeftToParent(tc) && tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_DASP), ready;
   tc_stream  stream;
-  PetscBool  ready = PETSC_FALSE, same = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (!MatTCLeftToParent(tc)) PetscCall(MatTCEnsure(A, tc, side, &stream, &ready));
-  if (ready) PetscCall(PetscStrcmp(tc_plan_kernel(side->plan)->format, format, &same));
-  if (!same && id == MATTC_FORWARD) {
+  if (shared) PetscCall(PetscStrcmp(format, packed_format, &shared));
+  if (!shared) {
+    if (id == MATTC_TRANSPOSE) PetscFunctionReturn(PETSC_SUCCESS);
     side = &tc->dense.packed;
     if (side->plan && side->format != format) PetscCall(MatTCSideReset(tc, side));
     side->format = format;
-    PetscCall(MatTCEnsure(A, tc, side, &stream, &same));
   }
-  if (same) S->view = tc_plan_view(side->plan);
+  PetscCall(MatTCEnsure(A, tc, side, &stream, &ready));
+  if (ready) S->view = tc_plan_view(side->plan);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
-
-static const char packed_format[] = "hybrid"; /* of products with vectors on the GPU */
 
 /* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose; no view if that is left to the parent */
 static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
@@ -193,9 +193,11 @@ static PetscErrorCode MatTCLaunch(Mat A, MatTCDense *dense, const MatTCSource *S
 static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
-  static const char *const formats[] = {NULL, "bittcf", "csr", "hybrid", NULL};
+  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "csr"}, {.format = "hybrid"}, {NULL}};
+  tc_spmm_options              options = asked[tc->settings.spmm];
 
-  return (tc_spmm_options){formats[tc->settings.spmm], tc->settings.exact_nonfinite};
+  options.exact_nonfinite = tc->settings.exact_nonfinite;
+  return options;
 }
 
 /* C = A B, A^T B or A B^T; m, n local rows and columns of C, `inner` what is summed over. `done` is false if the parent has to do it. */

@@ -23,11 +23,11 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
 
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- spmm - `MAT_AIJTCCUSPARSE_SPMM_AUTO`, `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, `MAT_AIJTCCUSPARSE_SPMM_CSR`, `MAT_AIJTCCUSPARSE_SPMM_SLICE`, or
-         `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`
+- spmm - `MAT_AIJTCCUSPARSE_SPMM_AUTO`, `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`, `MAT_AIJTCCUSPARSE_SPMM_CSR`,
+         `MAT_AIJTCCUSPARSE_SPMM_SLICE`, or `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`
 
   Options Database Key:
-. -mat_aijtccusparse_spmm (auto|bittcf|csr|slice|cusparse) - what multiplies, default `auto`
+. -mat_aijtccusparse_spmm (auto|bittcf|cluster|csr|slice|cusparse) - what multiplies, default `auto`
 
   Level: intermediate
 
@@ -131,34 +131,51 @@ PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat A, PetscInt64 *products, const c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One line if there were such products, or none because they were declined. Numbers are sums over all processes, words those of the first. */
+/* What adds up over blocks and processes */
+typedef enum {
+  SUM_PRODUCTS,
+  SUM_HITS, /* and the two below: of what is packed for such products only */
+  SUM_REFILLS,
+  SUM_REBUILDS,
+  SUM_DECLINED,
+  NUM_SUMS
+} Sum;
+
+/* Lines if there were such products, or none because they were declined. Numbers are sums over all processes, words those of the first. */
 PetscErrorCode MatTCViewProducts(Mat A, PetscViewer viewer)
 {
   Mat               blocks[2];
   PetscInt          num;
-  PetscInt64        sum[2] = {0, 0}; /* products, declined */
-  const MatTCDense *words  = NULL;
+  PetscInt64        sum[NUM_SUMS] = {0};
+  const MatTCDense *words         = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatTCGetBlocks(A, &num, blocks));
   for (PetscInt i = num - 1; i >= 0; i--) {
     Mat_AIJTCCUSPARSE *tc;
+    tc_counters        counters;
 
     PetscCall(MatTCContextGet(blocks[i], &tc));
     if (!tc) continue;
-    if (tc->dense.side.declined) sum[1]++;
+    MatTCGetCounters(&tc->dense.packed, &counters);
+    sum[SUM_HITS] += counters.hits;
+    sum[SUM_REFILLS] += counters.refills;
+    sum[SUM_REBUILDS] += counters.rebuilds;
+    if (tc->dense.side.declined) sum[SUM_DECLINED]++;
     if (tc->dense.side.declined || (tc->dense.spmm && tc_spmm_last(tc->dense.spmm))) words = &tc->dense;
   }
-  PetscCall(MatAIJTCCUSPARSEGetSpMMCount(A, &sum[0], NULL));
-  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, 2, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
-  if (sum[0] + sum[1] == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: %" PetscInt64_FMT " products", sum[0]));
-  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_FALSE));
+  PetscCall(MatAIJTCCUSPARSEGetSpMMCount(A, &sum[SUM_PRODUCTS], NULL));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
+  if (sum[SUM_PRODUCTS] + sum[SUM_DECLINED] == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: %" PetscInt64_FMT " products\n", sum[SUM_PRODUCTS]));
   if (words && words->spmm && tc_spmm_last(words->spmm)) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, ", format %s, kernel %s (%s)", tc_spmm_last(words->spmm)->format, tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm)));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: format %s, kernel %s (%s), %.1f MB of memory of its own\n", tc_spmm_last(words->spmm)->format, tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm), (double)tc_spmm_bytes(words->spmm) / 1000000.0));
   }
-  if (sum[1]) PetscCall(PetscViewerASCIIPrintf(viewer, "; %" PetscInt64_FMT " of the local matrices left to the parent type%s%s", sum[1], words && words->side.declined ? ": " : "", words && words->side.declined ? words->side.reason : ""));
-  PetscCall(PetscViewerASCIIPrintf(viewer, "\n"));
-  PetscCall(PetscViewerASCIIUseTabs(viewer, PETSC_TRUE));
+  if (sum[SUM_HITS] + sum[SUM_REFILLS] + sum[SUM_REBUILDS] > 0) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: hits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", sum[SUM_HITS], sum[SUM_REFILLS], sum[SUM_REBUILDS]));
+  }
+  if (sum[SUM_DECLINED]) {
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: %" PetscInt64_FMT " of the local matrices left to the parent type%s%s\n", sum[SUM_DECLINED], words && words->side.declined ? ": " : "", words && words->side.declined ? words->side.reason : ""));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -206,15 +206,21 @@ void tc_spmm_list_long_rows(const tc_spmm *S, tc_csr_view *view)
   view->long_first   = S->num_long > 0 ? S->long_rows + S->num_long : NULL;
 }
 
-const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
+/* `name` NULL: the first of the format */
+static const tc_spmm_kernel *find_kernel(const tc_spmm *S, const char *format, const char *name)
 {
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, format) == 0 && S->sm >= kernels[i].min_sm) return &kernels[i];
+    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && S->sm >= kernels[i].min_sm) return &kernels[i];
   }
   return NULL;
+}
+
+const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
+{
+  return find_kernel(S, format, NULL);
 }
 
 static int is_allowed(const tc_spmm *S, const char *format)
@@ -231,8 +237,8 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
   TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   if (S->sm > 0 && S->options.format != NULL) {
     TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
-    *kernel = tc_spmm_find(S, S->options.format);
-    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", S->options.format, S->backend->name, S->sm);
+    *kernel = find_kernel(S, S->options.format, S->options.kernel);
+    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, S->backend->name, S->sm);
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;
   }

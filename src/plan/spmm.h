@@ -10,6 +10,7 @@ typedef struct tc_spmm tc_spmm;
 
 typedef struct {
   const char *format;          // name of the format, NULL: choose; the host has one only and ignores it
+  const char *kernel;          // name of one of the kernels of the format, NULL: the first
   int         exact_nonfinite; // only kernels that multiply no structural zeros
 } tc_spmm_options;
 
