@@ -129,10 +129,16 @@ static __global__ void __launch_bounds__((tc_tile_warps<panels, sets> * tc_warp_
   else tc_multiply_window<panels, (sets > 1 ? sets - 1 : 1), vectors>(T, w, dense, out, lane);
 }
 
-/* How many sets of 16 columns a warp takes at most, by the panels of a window: what fits into registers */
-static int tc_most_sets(int panels)
+/* Fewer warps than this leave a device idle (unmeasured: 16 for each of 128 multiprocessors); then they take fewer columns each */
+constexpr int64_t tc_few_warps = 2048;
+
+/* How many of `total` sets of 16 columns a warp takes at most: what fits into registers, and leaves enough warps */
+static int32_t tc_most_sets(const tc_bittcf *T, int32_t total)
 {
-  return tc_bittcf_tuned("TC_BITTCF_SETS", panels == 4 ? 2 : 4);
+  int32_t most = tc_bittcf_tuned("TC_BITTCF_SETS", T->panels == 4 ? 2 : 4);
+
+  while (most > 1 && T->num_windows * (int64_t)((total + most - 1) / most) < tc_few_warps) --most;
+  return most;
 }
 
 static int32_t tc_padded_columns(int32_t n)
@@ -159,7 +165,7 @@ static tc_status tc_launch_tiles(const tc_bittcf *T, const double *copy, int32_t
 template <int panels>
 static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32_t width, const tc_dense_output &out, cudaStream_t stream)
 {
-  const int32_t total = width / 16, chunks = (total + tc_most_sets(panels) - 1) / tc_most_sets(panels), sets = width == 8 ? 0 : (total + chunks - 1) / chunks;
+  const int32_t total = width / 16, most = tc_most_sets(T, total), chunks = (total + most - 1) / most, sets = width == 8 ? 0 : (total + chunks - 1) / chunks;
   const int32_t whole = total - chunks * (sets - 1);
 
   switch (sets) {

@@ -23,14 +23,14 @@
 #include "tc_spmm.h"
 
 enum {
-  TC_BITTCF_PANEL      = 8,
-  TC_BITTCF_GROUP      = 4,
-  TC_BITTCF_MAX_PANELS = 4,
-  TC_BITTCF_MAX_ROWS   = TC_BITTCF_PANEL * TC_BITTCF_MAX_PANELS, // of a window: a lane each
-  TC_BITTCF_LONG_ROW   = TC_SPMM_SEGMENT,
-  TC_BITTCF_NO_ROW     = -0x7fffffff - 1,
-  TC_BITTCF_CLUSTER    = 128, // packed rows of a cluster
-  TC_BITTCF_CLUSTER_COLUMNS = 768 // its columns, on average, if clusters are to pay
+  TC_BITTCF_PANEL       = 8,
+  TC_BITTCF_GROUP       = 4,
+  TC_BITTCF_MAX_PANELS  = 4,
+  TC_BITTCF_MAX_ROWS    = TC_BITTCF_PANEL * TC_BITTCF_MAX_PANELS, // of a window: a lane each
+  TC_BITTCF_LONG_ROW    = TC_SPMM_SEGMENT,
+  TC_BITTCF_NO_ROW      = -0x7fffffff - 1,
+  TC_BITTCF_CLUSTER     = 128, // packed rows of a cluster
+  TC_BITTCF_MOST_COMMON = 768 // columns of a cluster, on average, if clusters are to pay: 16 columns of B of so many rows take 96 KB
 };
 
 /* 16 bytes, read in one piece */
@@ -135,5 +135,5 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_slots(const tc_bittcf *T)
 /* Is it worth having clusters: does a column of theirs stand for five quarters of the windows', and do so many of them fit into shared memory? */
 TC_BOTH_SIDES int tc_bittcf_clusters_pay(int64_t num_groups, int64_t cluster_columns, int32_t num_clusters)
 {
-  return num_groups > 0 && 5 * cluster_columns <= 4 * TC_BITTCF_GROUP * num_groups && cluster_columns <= TC_BITTCF_CLUSTER_COLUMNS * (int64_t)num_clusters;
+  return num_groups > 0 && 5 * cluster_columns <= 4 * TC_BITTCF_GROUP * num_groups && cluster_columns <= TC_BITTCF_MOST_COMMON * (int64_t)num_clusters;
 }

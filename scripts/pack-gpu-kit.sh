@@ -20,14 +20,14 @@ device_tests() { # build folder
 
 # one flavour: libraries, programs of the project, PETSc's own test cases
 pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
-  local kind=$2 build to=$stage/$1 program source flags
+  local kind=$2 build to=$stage/$1 library program source flags
   read -r PETSC_DIR PETSC_ARCH <<<"$3"
   export PETSC_DIR PETSC_ARCH
   grep -q 'define PETSC_HAVE_CUDA 1' "$PETSC_DIR/$PETSC_ARCH/include/petscconf.h" || die "PETSC_ARCH=$PETSC_ARCH has no CUDA"
   build=$("$root/scripts/build.sh" "$kind")
   mkdir -p "$to/lib" "$to/bin"
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
-  cp "$build"/lib/libaijtccusparse*.so "$to/lib"
+  for library in libaijtccusparse libaijtccusparse_cuda; do strip -g -o "$to/lib/$library.so" "$build/lib/$library.so"; done
   for program in tcbench $(device_tests "$build") $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
   for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do
@@ -97,8 +97,9 @@ cp "$operators"/*.petsc.gz "$stage/matrices"
 "$root/scripts/report-digest.sh" >"$stage/report/digest"
 printf '%s\n' "$petsc_release" >"$stage/report/petsc"
 
+# files of a name beside each other: much of the second flavour's libraries is a repetition of the first's
 say "compressing"
-tar -C "$stage" -cf - . | xz -T0 -6 >"$kit/kit.tar.xz"
+(cd "$stage" && find . ! -type d -printf '%f\t%p\n' | LC_ALL=C sort | cut -f 2 | tar -cf - -T - | xz -T0 --x86 --lzma2=preset=6,dict=32MiB) >"$kit/kit.tar.xz"
 rm -rf "$stage"
 cp "$root/scripts/gpu-kit/run.sh" "$kit/run.sh"
 size=$(du -cm "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { print $1 }')

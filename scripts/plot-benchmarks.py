@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Draws what tcbench measured: roofline.png, what every case reaches of the device's copy bandwidth, and speedup.png, a bar for every case.
+"""Draws what tcbench measured: roofline.png, what every case reaches of the device's copy bandwidth, and bars for every case: speedup.png, and speedup-spmm.png
+for products with dense blocks where there are any.
 
   scripts/plot-benchmarks.py [JSON [FOLDER]]     default docs/gpu-report.json, and the folder of the JSON file
 
@@ -12,11 +13,12 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OURS, CUSPARSE, LINE = '#2b6cb0', '#dd8a2f', '#555555'
 OPERATIONS = {'spmv': 'MatMult', 'spmv_add': 'MatMultAdd', 'spmv_t': 'MatMultTranspose'}
+BLOCK_OPERATIONS = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult'}
 
 
-def chosen(report):
-    """Rows of products with a vector by what the type chooses: on the device, or on the host if there are no others"""
-    rows = [row for row in report['benchmarks'] if row['op'] in OPERATIONS and not row.get('forced') and row.get('ms', 0) > 0]
+def chosen(report, operations):
+    """Rows of these operations by what the type chooses: on the device, or on the host if there are no others"""
+    rows = [row for row in report['benchmarks'] if row['op'] in operations and not row.get('forced') and row.get('ms', 0) > 0]
     return [row for row in rows if row.get('device')] or rows
 
 
@@ -32,6 +34,8 @@ def over_cusparse(row):
 
 
 def label(row):
+    if row['op'] in BLOCK_OPERATIONS:
+        return f'{row["case"]}, {row["n"]} columns' + (', transposed' if row['op'] == 'spmm_t' else '')
     return row['case'] if row['op'] == 'spmv' else f'{row["case"]} ({OPERATIONS[row["op"]]})'
 
 
@@ -68,7 +72,7 @@ def roofline(plt, report, rows, path):
     plt.close(figure)
 
 
-def speedup(plt, report, rows, path):
+def speedup(plt, report, rows, path, what):
     rows = sorted(rows, key=over_parent)
     figure, axes = new_figure(plt, 9, 1.5 + 0.24 * len(rows))
     places = range(len(rows))
@@ -77,12 +81,12 @@ def speedup(plt, report, rows, path):
     height = 0.38 if with_cusparse else 0.7
     axes.barh([place + (height / 2 if with_cusparse else 0) for place in places], [over_parent(row) for row in rows], height, color=OURS, label=f'over {parent}')
     if with_cusparse:
-        axes.barh([place - height / 2 for place in places], [over_cusparse(row) for row in rows], height, color=CUSPARSE, label='kernel alone over the best of cuSPARSE')
+        axes.barh([place - height / 2 for place in places], [over_cusparse(row) for row in rows], height, color=CUSPARSE, label='over the best of cuSPARSE, both without PETSc' if any(row.get('kernel_ms') for row in rows) else 'over the best of cuSPARSE, of any layout')
     axes.axvline(1, color=LINE, linewidth=1)
     axes.set_yticks(list(places), [label(row) + ('' if row.get('random_values', True) else ' *') for row in rows], fontsize=7)
     axes.set_ylim(-0.8, len(rows) - 0.2)
     axes.set_xlabel('times faster; * values that are not random')
-    axes.set_title(f'Products with a vector on {report.get("device", "?")}', loc='left')
+    axes.set_title(f'Products with {what} on {report.get("device", "?")}', loc='left')
     axes.legend(frameon=False, loc='lower right')
     figure.savefig(path, dpi=150)
     plt.close(figure)
@@ -101,13 +105,14 @@ def main():
         sys.exit('plot-benchmarks.py needs matplotlib, which this Python does not have: python3 -m pip install matplotlib')
     with open(source) as file:
         report = json.load(file)
-    rows = chosen(report)
-    if not rows:
-        sys.exit(f'{source} holds no products with a vector')
+    vectors, blocks = chosen(report, OPERATIONS), chosen(report, BLOCK_OPERATIONS)
+    if not vectors and not blocks:
+        sys.exit(f'{source} holds no products')
     os.makedirs(folder, exist_ok=True)
-    for name, draw in (('roofline.png', roofline), ('speedup.png', speedup)):
-        draw(plt, report, rows, os.path.join(folder, name))
-        print(os.path.join(folder, name))
+    for name, draw, rows, *what in (('roofline.png', roofline, vectors), ('speedup.png', speedup, vectors, 'a vector'), ('speedup-spmm.png', speedup, blocks, 'dense blocks')):
+        if rows:
+            draw(plt, report, rows, os.path.join(folder, name), *what)
+            print(os.path.join(folder, name))
 
 
 if __name__ == '__main__':

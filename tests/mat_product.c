@@ -147,6 +147,42 @@ static PetscErrorCode TestNonfinite(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Packed formats are built once and follow the values; on the host nothing is packed for such products */
+static PetscErrorCode TestCounters(void)
+{
+  static const MatTestVerdict verdicts[] = {MATTEST_HIT, MATTEST_REFILL, MATTEST_HIT}; /* of the products after the first */
+  tc_matrix                   A;
+  Mat                         ours, B, C = NULL;
+  double                     *numbers;
+  MatTestCounts               before, now;
+  PetscBool                   cuda, right = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &A));
+  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(MatAIJTCCUSPARSESetSpMM(ours, MAT_AIJTCCUSPARSE_SPMM_SLICE));
+  PetscCall(ProductNumbers(A.num_cols, 9, 11, &numbers));
+  PetscCall(ProductOperand(PRODUCT_AB, ours, cuda ? MATDENSECUDA : MATDENSE, 9, 0, numbers, &B));
+  PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C)); /* blocks become ours now at the latest */
+  PetscCall(MatTestGetCounts(ours, &before));
+  if (before.rebuilds != (cuda ? 1 : 0)) right = PETSC_FALSE;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(verdicts); i++) {
+    if (verdicts[i] == MATTEST_REFILL) PetscCall(MatScale(ours, 2.0));
+    PetscCall(MatMatMult(ours, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatTestGetCounts(ours, &now));
+    if (now.hits - before.hits != (cuda && verdicts[i] == MATTEST_HIT) || now.refills - before.refills != (cuda && verdicts[i] == MATTEST_REFILL) || now.rebuilds != before.rebuilds) right = PETSC_FALSE;
+    before = now;
+  }
+  PetscCall(MatTestFact(right, "MatMatMult %s: %" PetscInt64_FMT " hits %" PetscInt64_FMT " refills %" PetscInt64_FMT " rebuilds", cuda ? "again, after MatScale, again" : "packs nothing on the host", before.hits, before.refills, before.rebuilds));
+  free(numbers);
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Does the detailed view of the matrix contain the text? */
 static PetscErrorCode ViewHas(Mat A, const char text[], PetscBool *has)
 {
@@ -210,6 +246,7 @@ int main(int argc, char **args)
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(TestMemory());
   PetscCall(TestNonfinite());
+  PetscCall(TestCounters());
   PetscCall(TestView());
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());

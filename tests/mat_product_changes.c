@@ -205,7 +205,10 @@ static PetscErrorCode ChangeBinding(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One product under way, then its numeric phase again after each change */
+/*
+  One product under way, then its numeric phase again after each change. A B^T on the GPU is the parent's, which takes new values but no new pattern: it has prepared
+  cuSPARSE for the old one.
+*/
 static PetscErrorCode TestNumeric(int product)
 {
   static const struct {
@@ -223,22 +226,26 @@ static PetscErrorCode TestNumeric(int product)
   };
   Setup      s;
   PetscInt64 before, after;
-  PetscBool  same;
+  PetscBool  same, cuda;
 
   PetscFunctionBeginUser;
   PetscCall(SetupCreate(product, "stencil7", 6, 9, &s));
+  PetscCall(MatTestIsCUDA(s.ours, &cuda));
+  const PetscBool parents     = (PetscBool)(cuda && product == PRODUCT_ABT);
+  const size_t    num_changes = parents ? 3 : PETSC_STATIC_ARRAY_LENGTH(changes);
+
   PetscCall(MatProductCreate(s.ours, s.B, NULL, &s.C));
   PetscCall(MatProductSetType(s.C, ProductKinds()[product].type));
   PetscCall(MatProductSetFromOptions(s.C));
   PetscCall(MatProductSymbolic(s.C));
-  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(changes); i++) {
+  for (size_t i = 0; i < num_changes; i++) {
     PetscCall((*changes[i].change)(s.ours));
     PetscCall((*changes[i].change)(s.plain));
     PetscCall(ProductCount(s.ours, &before));
     PetscCall(MatProductNumeric(s.C));
     PetscCall(ProductCount(s.ours, &after));
     PetscCall(SameAsPlain(product, s.plain, s.B, s.C, &same));
-    PetscCall(MatTestFact((PetscBool)(same && after > before), "MatProductNumeric, %s, after %s: %s, %" PetscInt64_FMT " of ours", ProductKinds()[product].name, changes[i].name, same ? "right" : "WRONG", after - before));
+    PetscCall(MatTestFact((PetscBool)(same && (after > before) == !parents), "MatProductNumeric, %s, after %s: %s, %" PetscInt64_FMT " of ours", ProductKinds()[product].name, changes[i].name, same ? "right" : "WRONG", after - before));
   }
   PetscCall(SetupDestroy(&s));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -249,11 +256,16 @@ static PetscErrorCode TestReplace(int product)
 {
   Setup      s;
   Mat        other, B;
-  PetscBool  same[4];
+  PetscBool  same[4], cuda;
   PetscInt64 before, after;
 
   PetscFunctionBeginUser;
   PetscCall(SetupCreate(product, "stencil7", 6, 9, &s));
+  PetscCall(MatTestIsCUDA(s.ours, &cuda));
+  if (cuda && product == PRODUCT_ABT) { /* the parent's, as above: nothing of ours to test */
+    PetscCall(SetupDestroy(&s));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(ProductKinds()[product].multiply(s.ours, s.B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &s.C));
   PetscCall(MatDuplicate(s.B, MAT_COPY_VALUES, &B));
   PetscCall(MatScale(B, 3.0));

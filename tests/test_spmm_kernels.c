@@ -114,6 +114,31 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
   free(left);
 }
 
+/* Matrices large enough for what kernels do where there is work for a whole device */
+static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel)
+{
+  static const int32_t large_widths[] = {40, 64, 100, 128};
+  static const struct {
+    const char *name;
+    int32_t     size;
+  } larger[] = {{"stencil27", 28}, {"elasticity", 18}, {"stencil7", 32}, {"four", 190}, {"webbase", 20011}, {"short", 30011}, {"long1153", 97}};
+
+  for (size_t i = 0; i < sizeof larger / sizeof larger[0]; ++i) {
+    tc_matrix     A;
+    device_matrix M;
+
+    if (tc_generate(tc_generator_find(larger[i].name), larger[i].size, 1, &A) != TC_OK) device_die(larger[i].name, tc_last_error());
+    M = device_pack(backend, kernel->format, &A, 1);
+    for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
+      const layout L = layout_of(&A, w);
+
+      check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, &L, 2);
+    }
+    device_unpack(&M);
+    tc_matrix_free(&A);
+  }
+}
+
 static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int repeats)
 {
   device_matrix M = device_pack(backend, kernel->format, A, 0);
@@ -178,6 +203,7 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
       tc_matrix_free(&A);
     }
   }
+  if (!small_only && failed < MAX_FAILURES) check_larger(backend, kernel);
   check_faults(backend, kernel);
 }
 
@@ -204,6 +230,10 @@ int main(int argc, char **args)
     const int before = passed;
 
     if (kernels[k].min_sm > sm || strstr(kernels[k].name, only) == NULL) continue;
+    if (strcmp(kernels[k].format, "csr") != 0 && tc_format_find(kernels[k].format) == NULL) {
+      printf("skip %s: nobody here makes format %s\n", kernels[k].name, kernels[k].format);
+      continue;
+    }
     unsupported = 0;
     check_all(backend, &kernels[k]);
     printf("%s %s: %d facts, %d products that it does not support\n", failed > 0 ? "FAIL" : "ok  ", kernels[k].name, passed - before, unsupported);

@@ -368,7 +368,7 @@ rest() { "$bin/tcbench" list | awk '{ print $1 }' | grep -vxF "$(table | tr ' ' 
 files() { find "$work/matrices" -name '*.gz' | if [ "${BENCH_OPERATORS:-1}" = 0 ]; then grep -v '\.petsc\.gz$'; else cat; fi | sort | tr '\n' ' '; }
 few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k; }
 blocks() { # the large ones first, since most is lost with them when the time is up
-  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 circuit:1000000 webbase_1m long1153:20000 four_724 p2:32 rmat:18 laplace27:64 interpolation:40 lp:100000
+  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 p2:32 rmat:18 circuit:400000 laplace27:64 interpolation:40 lp:40000
   echo elasticity_28 stokes:24 ex56_24 qcd_11 long_2k like_cant like_pdb1HYS like_scircuit "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz
 }
 

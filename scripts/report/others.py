@@ -1,5 +1,5 @@
 """Tests, the host backend, solvers."""
-from report.rows import chosen, geometric_mean, listed, over_parent, parent_ms, ratio, size_of, table
+from report.rows import chosen, error, geometric_mean, listed, over_parent, parent_ms, ratio, size_of, table
 
 SLOWEST_ON_HOST = 1.5
 
@@ -20,7 +20,7 @@ def section_host(results, where):
     rows = chosen(results, 'spmv')
     if not rows:
         return []
-    cells = [(*size_of(row), f'{row["ms"]:.4f}', f'{parent_ms(row):.4f}', ratio(over_parent(row)), f'{row["error_over_bound"]:.2f}') for row in rows]
+    cells = [(*size_of(row), f'{row["ms"]:.4f}', f'{parent_ms(row):.4f}', ratio(over_parent(row)), error(row)) for row in rows]
     slow = [f'{row["case"]} ({1 / over_parent(row):.2f})' for row in rows if over_parent(row) < 1 / SLOWEST_ON_HOST]
     return ['## MatMult of the host backend', '', f'{where}; milliseconds; losses bold.', '',
             f'- Geometric mean over MATAIJ {geometric_mean([over_parent(row) for row in rows]):.2f}; slower on {sum(over_parent(row) < 1 for row in rows)} of {len(rows)}, above {SLOWEST_ON_HOST} times its time: {listed(slow)}.', ''] + \

@@ -69,9 +69,15 @@ def products(row, what):
 
 
 def is_wrong(row):
-    if row.get('error_over_bound', 0) is None or row.get('error_over_bound', 0) > 1:
+    if row.get('error_over_bound') is not None and row['error_over_bound'] > 1:
         return True
     return row.get('same_bits_as_host') is False and row['kernel'] not in PARENTS
+
+
+def error(row):
+    """The largest error over its bound, bold if the product was wrong"""
+    value = row.get('error_over_bound')
+    return '-' if value is None else f'{value:.2f}' if value <= 1 else f'**{value:.3g}**'
 
 
 def bits(row):

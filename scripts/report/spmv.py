@@ -1,5 +1,5 @@
 """Products with a vector: MatMult(), MatMultAdd() in place, MatMultTranspose()."""
-from report.rows import (bits, chosen, cusparse_ms, forced, gbs, geometric_mean, kernel, kinds, listed, milliseconds, over_cusparse, over_parent, parent_ms, percent, products,
+from report.rows import (bits, chosen, cusparse_ms, error, forced, gbs, geometric_mean, kernel, kinds, listed, milliseconds, over_cusparse, over_parent, parent_ms, percent, products,
                          ratio, size_of, table)
 
 # what is asked for
@@ -49,7 +49,7 @@ def cases(rows, copy_gbs):
         even = row.get('break_even')
         cells.append((*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row["ms_spread"]:.4f}', milliseconds(row.get('kernel_ms')), milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)),
                       ratio(over_parent(row)), ratio(over_cusparse(row)), f'{gbs(row):.0f}', percent(gbs(row) / copy_gbs if copy_gbs else 0), f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}',
-                      f'{even:.0f}' if even is not None else 'never', kinds(row), f'{row["error_over_bound"]:.2f}', bits(row)))
+                      f'{even:.0f}' if even is not None else 'never', kinds(row), error(row), bits(row)))
     return table(('case', 'rows', 'nonzeros', 'kernel', 'MatMult', 'kernel alone', 'best cuSPARSE', 'aijcusparse', 'over aijcusparse', 'over cuSPARSE', 'GB/s', 'of copy', 'build', 'refill', 'even', 'columns; values',
                   'error/bound', 'bits of the host'), cells)
 
@@ -105,6 +105,6 @@ def section_operation(results, op, title):
     if not rows:
         return []
     cells = [(*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row["ms_spread"]:.4f}', milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)), ratio(over_parent(row)), ratio(over_cusparse(row)),
-              f'{gbs(row):.0f}', f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}', f'{row["error_over_bound"]:.2f}', bits(row)) for row in rows]
+              f'{gbs(row):.0f}', f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}', error(row), bits(row)) for row in rows]
     return [f'## {title}', ''] + table(('case', 'rows', 'nonzeros', 'kernel', 'ms', 'best cuSPARSE', 'aijcusparse', 'over aijcusparse', 'over cuSPARSE', 'GB/s', 'build', 'refill', 'error/bound', 'bits of the host'), cells) + \
         [f'- Geometric mean over aijcusparse {geometric_mean([over_parent(row) for row in rows]):.2f}; slower: ' + listed(f'{row["case"]} ({over_parent(row):.2f}x)' for row in rows if over_parent(row) < 1) + '.', '']

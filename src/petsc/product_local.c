@@ -161,7 +161,7 @@ static PetscErrorCode MatTCDenseRestore(Mat B, PetscBool write, PetscBool host, 
 /*
   The launches. What they read belongs to the parent's stream, and other products share our memory: order our stream behind that one, and that one behind ours.
 */
-static PetscErrorCode MatTCLaunch(Mat A, MatTCDense *dense, const MatTCSource *S, const tc_backend *backend, tc_spmm_product *P, Mat B, Mat C, tc_stream stream, tc_status *status)
+static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64_t nnz, const tc_backend *backend, tc_spmm_product *P, Mat B, Mat C, tc_stream stream, tc_status *status)
 {
   const PetscBool host   = (PetscBool)(backend == tc_backend_host());
   const tc_stream source = host ? NULL : MatTCGetParentStream();
@@ -175,13 +175,14 @@ static PetscErrorCode MatTCLaunch(Mat A, MatTCDense *dense, const MatTCSource *S
   P->c   = (double *)(void *)c;
   P->ldb = ldb;
   P->ldc = ldc;
-  PetscCall(PetscLogEventBegin(MATTC_Dense, A, B, C, 0));
+  PetscCall(PetscLogEventBegin(MATTC_Dense, C, B, 0, 0));
   if (!host) PetscCall(PetscLogGpuTimeBegin());
   if (stream != source) *status = tc_from_backend(backend, backend->wait(stream, source));
   if (*status == TC_OK) *status = tc_spmm_multiply(dense->spmm, S->kernel, S->view, P, stream);
   if (*status == TC_OK && stream != source) *status = tc_from_backend(backend, backend->wait(source, stream));
   if (!host) PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(PetscLogEventEnd(MATTC_Dense, A, B, C, 0));
+  if (*status == TC_OK) PetscCall(host ? PetscLogFlops(2.0 * (PetscLogDouble)nnz * P->n) : PetscLogGpuFlops(2.0 * (PetscLogDouble)nnz * P->n));
+  PetscCall(PetscLogEventEnd(MATTC_Dense, C, B, 0, 0));
   if (P->b_far) PetscCall(PetscLogCpuToGpu((PetscLogDouble)P->rows_b * P->n * (PetscLogDouble)sizeof(PetscScalar)));
   if (P->c_far) PetscCall(PetscLogGpuToCpu((PetscLogDouble)P->rows_c * P->n * (PetscLogDouble)sizeof(PetscScalar)));
   PetscCall(MatTCDenseRestore(B, PETSC_FALSE, host, &b));
@@ -224,17 +225,13 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType ty
     PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &turned));
     P.b_transposed = 0;
   }
-  if (*done) PetscCall(MatTCLaunch(A, dense, &S, backend, &P, turned ? turned : B, C, stream, &status));
+  if (*done) PetscCall(MatTCLaunch(dense, &S, key.nnz, backend, &P, turned ? turned : B, C, stream, &status));
   PetscCall(MatDestroy(&turned));
   PetscCall(MatTCSourceRestore(A, backend, &S));
   if (status != TC_OK) {
     PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));
     PetscCall(MatTCDenseFree(dense)); /* it may have been the memory */
     *done = PETSC_FALSE;
-  } else if (*done) {
-    const PetscLogDouble flops = 2.0 * (PetscLogDouble)key.nnz * n;
-
-    PetscCall(backend == tc_backend_host() ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

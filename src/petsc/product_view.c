@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* Applies changed settings to a matrix of our type; a parallel one hands them on to its blocks at the next product */
+/* The settings of a matrix of our type, NULL for others; a parallel one hands them on to its blocks at the next product */
 static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSettings *settings)
 {
   PetscBool ours;

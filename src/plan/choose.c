@@ -29,6 +29,8 @@ static const policy policies[] = {
   {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 0.5}},
 };
 
+static const double largest_cache = 64e6; // bytes, of the devices in the table
+
 static const policy *find_policy(int sm)
 {
   for (size_t i = 0; i < sizeof policies / sizeof policies[0]; ++i) {
@@ -52,6 +54,14 @@ static int scalar_hybrid(const policy *P, const tc_stats *S, char why[TC_MAX_WHY
 
   snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us", S->longest_tile_row, row_us, all_us);
   return row_us <= P->hybrid.share * all_us;
+}
+
+double tc_choose_csr_floor_ms(int sm, const tc_stats *S)
+{
+  const policy *P     = find_policy(sm);
+  const double  bytes = 12.0 * (double)S->num_nonzeros + 20.0 * (double)S->num_nonempty_rows;
+
+  return P == NULL || bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us / 1000;
 }
 
 static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char why[TC_MAX_WHY])

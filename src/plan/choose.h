@@ -23,8 +23,12 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 /* What timing a product in two ways has shown */
 typedef struct {
   double ours_ms, theirs_ms; // medians
+  int    bound;              // theirs was not timed: it cannot be faster than this
   int    theirs;             // the other way is faster by so much that it is chosen
   double break_even;         // products after which a conversion of that many milliseconds is paid off; 0 if never
 } tc_trial;
+
+/* What a product from CSR takes at least on that device, where it comes from memory and not from the cache; 0: not known */
+double tc_choose_csr_floor_ms(int sm, const tc_stats *stats);
 
 void tc_choose_by_time(const double ours_ms[TC_TRIAL_REPEATS], const double theirs_ms[TC_TRIAL_REPEATS], double conversion_ms, tc_trial *trial);

@@ -244,6 +244,11 @@ const void *tc_plan_view(const tc_plan *plan)
   return plan->view;
 }
 
+double tc_plan_csr_floor_ms(const tc_plan *plan)
+{
+  return tc_choose_csr_floor_ms(plan->sm, &plan->stats);
+}
+
 const tc_kernel *tc_plan_kernel(const tc_plan *plan)
 {
   return plan->kernel;
