@@ -1,5 +1,6 @@
 #define _GNU_SOURCE // open_memstream()
 #include "bench_candidate.h"
+#include "../src/plan/choose.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,6 +235,7 @@ PetscErrorCode BenchAddWays(Bench *B, BenchResult *result)
     BenchCandidate   mat = {0}, plan = {0};
     const tc_kernel *kernel = NULL;
     BenchWay        *way;
+    double           seconds;
 
     PetscCall(IsAvailable(B, &ways[k], &available));
     if (!available) continue;
@@ -246,6 +248,7 @@ PetscErrorCode BenchAddWays(Bench *B, BenchResult *result)
     PetscCall(BenchNewMat(B, MATAIJTCCUSPARSE, B->settings->cuda ? NULL : "host", ways[k].format, ways[k].arithmetic, &mat.mat));
     PetscCall(BenchTimeSetup(B, &mat, way));
     B->candidate[B->num++] = mat;
+    if (!way->forced) PetscCall(BenchTimeProducts(B, &mat, TC_TRIAL_PRODUCTS, &seconds)); /* so that what is chosen by timing is chosen */
     PetscCall(KernelOf(B, mat.mat, &kernel));
     if (!kernel) {
       way->bytes = BenchCSRBytes(B->A) + BenchVectorBytes(B->A, B->settings->mode);
