@@ -331,27 +331,46 @@ static void kernels_by_policy(void **state)
 static void choice_by_time(void **state)
 {
   static const struct {
-    double ours[TC_TRIAL_REPEATS], theirs[TC_TRIAL_REPEATS], conversion, ours_median, theirs_median;
-    int    chosen;
+    int    rounds;
+    double ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS], conversion, ours_least, theirs_least;
+    int    chosen, settled;
     double break_even;
   } cases[] = {
-    {{1, 2, 9}, {3, 3, 3},       10, 2, 3,    0, 10},
-    {{9, 1, 2}, {5, 4, 0},       10, 2, 4,    0, 5 },
-    {{2, 9, 1}, {1.9, 1.9, 1.9}, 10, 2, 1.9,  0, 0 }, // less than 10% faster
-    {{2, 1, 9}, {9, 1.8, 0},     10, 2, 1.8,  1, 0 },
-    {{2, 2, 2}, {2, 2, 2},       10, 2, 2,    0, 0 },
-    {{0, 0, 0}, {0, 0, 0},       0,  0, 0,    0, 0 },
+    {3, {4, 2, 9},   {3, 3, 7},          10, 2,   3,     0, 1, 10},
+    {3, {9, 4, 4.2}, {5, 9, 4.25},       10, 4,   4.25,  0, 0, 40},
+    {3, {3, 9, 2},   {1.99, 1.97, 2.5},  10, 2,   1.97,  0, 0, 0 }, // less than 2% faster
+    {3, {2, 2.5, 9}, {9, 1.95, 1.96},    10, 2,   1.95,  1, 0, 0 },
+    {2, {3, 2, 1},   {2.5, 2.25, 1},     10, 2,   2.25,  0, 1, 40}, // the third is not there yet
+    {1, {2, 0, 0},   {2.125, 0, 0},      10, 2,   2.125, 0, 0, 80},
+    {1, {2, 2, 2},   {2, 2, 2},          10, 2,   2,     0, 0, 0 },
+    {1, {0, 0, 0},   {0, 0, 0},          0,  0,   0,     0, 0, 0 },
   };
 
   (void)state;
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
     tc_trial trial;
 
-    tc_choose_by_time(cases[c].ours, cases[c].theirs, cases[c].conversion, &trial);
-    assert_true(trial.ours_ms == cases[c].ours_median && trial.theirs_ms == cases[c].theirs_median);
+    tc_choose_by_time(cases[c].rounds, cases[c].ours, cases[c].theirs, cases[c].conversion, &trial);
+    assert_true(trial.ours_ms == cases[c].ours_least && trial.theirs_ms == cases[c].theirs_least);
     assert_int_equal(trial.theirs, cases[c].chosen);
+    assert_int_equal(trial.settled, cases[c].settled);
     assert_true(trial.break_even == cases[c].break_even);
+    assert_int_equal(trial.bound, 0);
   }
+}
+
+/* As many products as 0.2 ms hold, one at least and five at most */
+static void size_of_timed_groups(void **state)
+{
+  static const struct {
+    double ms;
+    int    products;
+  } cases[] = {
+    {0, 5}, {0.005, 5}, {0.04, 5}, {0.0401, 5}, {0.051, 4}, {0.09, 3}, {0.11, 2}, {0.2, 1}, {7, 1},
+  };
+
+  (void)state;
+  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) assert_int_equal(tc_choose_timed_products(cases[c].ms), cases[c].products);
 }
 
 static void misuse_is_refused(void **state)
@@ -378,7 +397,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 /*
   The choice that is left to measurement: on a GPU, when a pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
-  the spot. Only where nobody has asked for a format, and for local matrices each on its own. The parent has to be clearly faster, since its bits are not ours.
+  the spot. Only where nobody has asked for a format, and for local matrices each on its own. The parent has to be faster by a margin, since its bits are not ours.
 */
 #include "aijtccusparseimpl.h"
 
@@ -44,61 +44,82 @@ static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec x, Vec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One product, ours or theirs, from an idle device on; `works` becomes false if it cannot be timed */
-static PetscErrorCode MatTCTimeOnce(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, Vec x, Vec z, tc_stream stream, double *ms, PetscBool *works)
+/* One product, ours or theirs */
+static PetscErrorCode MatTCTimedProduct(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, Vec x, Vec z, tc_stream stream, PetscBool *works)
 {
-  MatTCSide        *side    = &tc->side[MATTC_FORWARD];
-  const tc_backend *backend = tc_plan_backend(side->plan);
-  const tc_stream   on      = ours ? stream : MatTCGetParentStream();
-  void             *stopwatch;
-
   PetscFunctionBegin;
-  *works = (PetscBool)(backend->synchronize(stream) == TC_OK && backend->synchronize(on) == TC_OK && backend->time_begin(on, &stopwatch) == TC_OK);
-  if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(ours ? MatTCApply(A, tc, side, 1, x, NULL, z, stream, works) : MatTCTheirs(A, tc, x, z, works));
-  if (backend->time_end(on, stopwatch, ms) != TC_OK) *works = PETSC_FALSE;
+  PetscCall(ours ? MatTCApply(A, tc, &tc->side[MATTC_FORWARD], 1, x, NULL, z, stream, works) : MatTCTheirs(A, tc, x, z, works));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
-  Ours come first: where they are at the floor of CSR already, the parent has nothing to show, and preparing cuSPARSE would cost more than many products. Its first
-  product, which does that, is not timed. Ours come last again and leave their result in z.
+  What each of that many products takes, ours or theirs. One more comes before them, during which the host enqueues the first: what is timed is how fast they follow
+  each other, on the device or, where that is slower, from the host. `works` becomes false if they cannot be timed.
 */
-static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, double ours[], double theirs[], PetscBool *works, PetscBool *bound)
+static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, int products, Vec x, Vec z, tc_stream stream, double *ms, PetscBool *works)
 {
-  const double floor_ms = tc_plan_csr_floor_ms(tc->side[MATTC_FORWARD].plan);
+  const tc_backend *backend = tc_plan_backend(tc->side[MATTC_FORWARD].plan);
+  const tc_stream   on      = ours ? stream : MatTCGetParentStream();
+  void             *stopwatch;
 
   PetscFunctionBegin;
-  *works = *bound = PETSC_TRUE;
-  for (int r = 0; r < TC_TRIAL_REPEATS && *works; r++) {
-    PetscCall(MatTCTimeOnce(A, tc, PETSC_TRUE, x, z, stream, &ours[r], works));
-    if (*works && ours[r] > floor_ms) *bound = PETSC_FALSE;
-    theirs[r] = floor_ms;
+  *ms    = 0;
+  *works = (PetscBool)(backend->synchronize(stream) == TC_OK && backend->synchronize(on) == TC_OK);
+  if (*works) PetscCall(MatTCTimedProduct(A, tc, ours, x, z, stream, works));
+  if (*works && backend->time_begin(on, &stopwatch) != TC_OK) *works = PETSC_FALSE;
+  if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
+  for (int i = 0; i < products && *works; i++) PetscCall(MatTCTimedProduct(A, tc, ours, x, z, stream, works));
+  if (backend->time_end(on, stopwatch, ms) != TC_OK) *works = PETSC_FALSE;
+  *ms /= products;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  A short group of ours comes first: where they are at the floor of CSR already, the parent has nothing to show, and preparing cuSPARSE would cost more than many
+  products. Its first product, which does that, is not timed. Then groups of theirs and ours take turns; ours come last and leave their result in z.
+*/
+static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
+{
+  const MatTCSide *side     = &tc->side[MATTC_FORWARD];
+  const double     floor_ms = tc_plan_csr_floor_ms(side->plan);
+  double           ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS];
+  int              products;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, TC_TRIAL_FIRST, x, z, stream, ours, works));
+  if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
+  if (ours[0] <= floor_ms) {
+    theirs[0] = floor_ms;
+    tc_choose_by_time(1, ours, theirs, side->conversion_ms, result);
+    result->bound = 1;
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (!*works || *bound) PetscFunctionReturn(PETSC_SUCCESS);
+  products = tc_choose_timed_products(ours[0]);
   PetscCall(MatTCTheirs(A, tc, x, z, works));
-  for (int r = 0; r < TC_TRIAL_REPEATS && *works; r++) PetscCall(MatTCTimeOnce(A, tc, PETSC_FALSE, x, z, stream, &theirs[r], works));
-  for (int r = 0; r < TC_TRIAL_REPEATS && *works; r++) PetscCall(MatTCTimeOnce(A, tc, PETSC_TRUE, x, z, stream, &ours[r], works));
+  for (int r = 0; r < TC_TRIAL_ROUNDS && *works && !result->settled; r++) {
+    PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
+    if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, &ours[r], works));
+    if (*works) tc_choose_by_time(r + 1, ours, theirs, side->conversion_ms, result);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, PetscBool *done)
 {
-  MatTCSide *side = &tc->side[MATTC_FORWARD];
-  double     ours[TC_TRIAL_REPEATS], theirs[TC_TRIAL_REPEATS];
-  PetscBool  works, bound;
+  MatTCSide *side   = &tc->side[MATTC_FORWARD];
+  tc_trial   result = {0};
+  PetscBool  works;
 
   PetscFunctionBegin;
   PetscCall(PetscLogEventBegin(MATTC_Trial, A, x, z, 0));
-  PetscCall(MatTCTime(A, tc, x, z, stream, ours, theirs, &works, &bound));
+  PetscCall(MatTCTime(A, tc, x, z, stream, &result, &works));
   PetscCall(PetscLogEventEnd(MATTC_Trial, A, x, z, 0));
   side->trial.timed = PETSC_TRUE;
   if (works) {
-    tc_choose_by_time(ours, theirs, side->conversion_ms, &side->trial.result);
-    side->trial.result.bound = bound;
+    side->trial.result = result;
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
-    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, side->trial.result.ours_ms, bound ? "at least " : "", side->trial.result.theirs_ms,
-                        side->conversion_ms, side->trial.result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
+    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, side->conversion_ms,
+                        result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
   } else {
     PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE\n"));
     if (side->declined) *done = PETSC_FALSE;

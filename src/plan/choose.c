@@ -1,4 +1,5 @@
 #include "choose.h"
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -125,20 +126,29 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
   return TC_OK;
 }
 
-static double median(const double of[TC_TRIAL_REPEATS])
+int tc_choose_timed_products(double product_ms)
 {
-  const double low = of[0] < of[1] ? of[0] : of[1], high = of[0] < of[1] ? of[1] : of[0];
+  const double group_ms = 0.2; // the clock of the device, and gaps between its launches, are a few microseconds
+  const int    most     = 5;
 
-  _Static_assert(TC_TRIAL_REPEATS == 3, "the median of three");
-  return of[2] < low ? low : of[2] > high ? high : of[2];
+  return product_ms * most <= group_ms ? most : product_ms >= group_ms ? 1 : (int)ceil(group_ms / product_ms);
 }
 
-void tc_choose_by_time(const double ours_ms[TC_TRIAL_REPEATS], const double theirs_ms[TC_TRIAL_REPEATS], double conversion_ms, tc_trial *trial)
+static double least(int num, const double of[])
 {
-  const double margin = 1.1; // within it the bits decide, which are the same everywhere only on our side
+  double smallest = of[0];
 
-  trial->ours_ms    = median(ours_ms);
-  trial->theirs_ms  = median(theirs_ms);
+  for (int i = 1; i < num; ++i) smallest = of[i] < smallest ? of[i] : smallest;
+  return smallest;
+}
+
+void tc_choose_by_time(int rounds, const double ours_ms[], const double theirs_ms[], double conversion_ms, tc_trial *trial)
+{
+  const double margin  = 1 + 0.01 * TC_TRIAL_MARGIN; // within it the bits decide, which are the same everywhere only on our side
+  const double settled = 1.1;
+
+  *trial            = (tc_trial){.ours_ms = least(rounds, ours_ms), .theirs_ms = least(rounds, theirs_ms)};
   trial->theirs     = margin * trial->theirs_ms < trial->ours_ms;
+  trial->settled    = settled * trial->ours_ms < trial->theirs_ms;
   trial->break_even = trial->ours_ms < trial->theirs_ms ? conversion_ms / (trial->theirs_ms - trial->ours_ms) : 0;
 }

@@ -8,7 +8,9 @@
 enum {
   TC_MAX_WHY        = 160,
   TC_TRIAL_PRODUCTS = 32, // products of a pattern before it is worth timing
-  TC_TRIAL_REPEATS  = 3
+  TC_TRIAL_FIRST    = 2,  // of ours, timed first
+  TC_TRIAL_ROUNDS   = 3,  // at most, each of a group of theirs and one of ours
+  TC_TRIAL_MARGIN   = 2   // per cent by which theirs have to be faster
 };
 
 /* The format for a device of that compute capability (0: the host) if none is asked for */
@@ -22,13 +24,21 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 
 /* What timing a product in two ways has shown */
 typedef struct {
-  double ours_ms, theirs_ms; // medians
+  double ours_ms, theirs_ms; // of one product, in the fastest group
   int    bound;              // theirs was not timed: it cannot be faster than this
   int    theirs;             // the other way is faster by so much that it is chosen
+  int    settled;            // ours are so much faster that no other round will change that
   double break_even;         // products after which a conversion of that many milliseconds is paid off; 0 if never
 } tc_trial;
 
 /* What a product from CSR takes at least on that device, where it comes from memory and not from the cache; 0: not known */
 double tc_choose_csr_floor_ms(int sm, const tc_stats *stats);
 
-void tc_choose_by_time(const double ours_ms[TC_TRIAL_REPEATS], const double theirs_ms[TC_TRIAL_REPEATS], double conversion_ms, tc_trial *trial);
+/*
+  How many products that take so long make a group: 0.2 ms of them, at most 5. Each group has one more before it, so a trial costs TC_TRIAL_FIRST + 1 products if ours
+  are at that floor, else one more and twice (group + 1) in each round: at most 40 (16 if settled after the first round), or 16 (8) of more than 0.2 ms.
+*/
+int tc_choose_timed_products(double product_ms);
+
+/* What so many rounds of a trial, at least one, have shown. Whatever disturbs a group makes it slower: the fastest counts. */
+void tc_choose_by_time(int rounds, const double ours_ms[], const double theirs_ms[], double conversion_ms, tc_trial *trial);
