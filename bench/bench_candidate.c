@@ -196,7 +196,7 @@ static PetscErrorCode Describe(const Bench *B, const tc_plan *plan, BenchWay *wa
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The row of the kernel table that a matrix says it multiplies with, in what MatView() prints; NULL if it leaves that to its parent type */
+/* The row of the kernel table that a matrix says it multiplies with, in what MatView() prints; NULL if it leaves that to its parent type, or since its trial to cuSPARSE */
 static PetscErrorCode KernelOf(const Bench *B, Mat M, const tc_kernel **kernel)
 {
   const tc_kernel *kernels;
@@ -214,7 +214,7 @@ static PetscErrorCode KernelOf(const Bench *B, Mat M, const tc_kernel **kernel)
   PetscCall(PetscViewerPopFormat(viewer));
   PetscCall(PetscViewerDestroy(&viewer));
   fclose(file);
-  name    = strstr(text, ", kernel ");
+  name    = strstr(text, "left to cuSPARSE") ? NULL : strstr(text, ", kernel ");
   kernels = B->settings->backend->kernels(&num);
   *kernel = NULL;
   for (int k = 0; name && k < num; k++) {

@@ -74,8 +74,8 @@ static tc_status tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_sc
   most.num_long     = (int32_t)(A->nnz / TC_HYBRID_LONG_ROW);
   most.num_segments = most.num_long; // a long row has at least as many times TC_HYBRID_LONG_ROW entries as it has segments
   tc_cut_head(head, most);
-  const int64_t pieces = (int64_t)most.num_segments + most.num_slices;
-  const int32_t tall   = (int32_t)(A->nnz / (TC_HYBRID_TALL + 1) < A->num_rows ? A->nnz / (TC_HYBRID_TALL + 1) : A->num_rows);
+  const int64_t pieces = (int64_t)most.num_segments + most.num_slices, least_tall = tc_hybrid_tall(A->num_rows, A->nnz) + 1;
+  const int32_t tall   = (int32_t)(A->nnz / least_tall < A->num_rows ? A->nnz / least_tall : A->num_rows);
 
   C.cut(S.order, S.windows * TC_HYBRID_WINDOW);
   C.cut(S.rows, S.windows + 1);
@@ -124,7 +124,7 @@ static tc_status tc_build(const tc_csr_local *A, const tc_build_scratch &S, tc_h
   tc_row_counts rows;
   tc_piece_size sizes;
 
-  TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, S.windows + 1, tc_order_threads, stream, A->num_rows, A->row_ptr, S.order, S.rows));
+  TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, S.windows + 1, tc_order_threads, stream, A->num_rows, tc_hybrid_tall(A->num_rows, A->nnz), A->row_ptr, S.order, S.rows));
   TC_CALL(tc_scan("scan of the rows", S.rows, S.windows, S, &rows, stream));
   H.num_long           = rows.longs;
   H.num_segments       = rows.segments;

@@ -37,11 +37,11 @@ __device__ __forceinline__ int32_t tc_num_segments(int32_t length)
 
   Work:   one block per window of TC_HYBRID_WINDOW rows, and one more after the last row, which counts nothing: the scan over the counts then ends with their sum
   Lanes:  four neighbouring rows per thread
-  Arrays: row_ptr [num_rows + 1]; order [windows * TC_HYBRID_WINDOW], the place of a row in its window; counts [windows + 1]; all device
+  Arrays: row_ptr [num_rows + 1]; tall, what tc_hybrid_tall() gives; order [windows * TC_HYBRID_WINDOW], the place of a row in its window; counts [windows + 1]; all device
   Writes: order of full windows, whatever follows the last row included; counts once each
   Launch: tc_order_threads per block, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
 */
-static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ order, tc_row_counts *__restrict__ counts)
+static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order_kernel(int32_t num_rows, int32_t tall, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ order, tc_row_counts *__restrict__ counts)
 {
   enum { LONG = TC_HYBRID_LONG_ROW - 1, EMPTY, NO_ROW, KEY_BITS = 9 }; // keys after those of the sliced rows, which begin with 0 for the longest
   using sort   = cub::BlockRadixSort<uint16_t, tc_order_threads, tc_order_rows, uint16_t, (KEY_BITS + 1) / 2>;
@@ -59,7 +59,7 @@ static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order
 
     row[j] = i;
     key[j] = length < 0 ? NO_ROW : length == 0 ? EMPTY : length < TC_HYBRID_LONG_ROW ? TC_HYBRID_LONG_ROW - 1 - length : LONG;
-    if (key[j] < LONG) counted = tc_together()(counted, {1, length > TC_HYBRID_TALL, 0, 0, length});
+    if (key[j] < LONG) counted = tc_together()(counted, {1, length > tall, 0, 0, length});
     else if (key[j] == LONG) counted = tc_together()(counted, {0, 0, 1, tc_num_segments(length), 0});
   }
   counted = reduce(reduce_storage).Reduce(counted, tc_together());

@@ -18,11 +18,26 @@ constexpr int tc_hybrid_mma_threads = 32 * tc_team; // a slice or a segment per 
 constexpr int tc_hybrid_fma_threads = 1024;         // at most
 constexpr int tc_local_threads      = 128;
 constexpr int tc_scattered_threads  = 512; // a large block keeps the x of neighbouring rows in one L1 cache
-constexpr int tc_wide_batch         = 4; // fragments of a slice whose loads are in flight together
 
 /* Measured on an H200 (docs/performance.md) */
 constexpr int32_t tc_few_slices = 4096;
 constexpr int64_t tc_wide_mean  = 16; // slots per row
+
+/*
+  The kernel's three ways: fragments of a slice whose loads are in flight together, none for scalar lanes, and the thread blocks that registers have to leave room for.
+  Registers are warps: 32 for scalar lanes, whose blocks may be of any size, 64 for fragments, or 40 with half of them in flight (one_crowded_wave()).
+*/
+struct tc_hybrid_fma {
+  static constexpr int batch = 0, max_threads = tc_hybrid_fma_threads, min_blocks = 2048 / tc_hybrid_fma_threads;
+};
+
+struct tc_hybrid_mma {
+  static constexpr int batch = 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
+};
+
+struct tc_hybrid_mma_crowded {
+  static constexpr int batch = 2, max_threads = tc_hybrid_mma_threads, min_blocks = 12;
+};
 
 struct tc_hybrid_grid {
   int32_t segments_end, wide_end, slices_end; // thread blocks up to and including
@@ -78,33 +93,33 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 
 /*
   Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
-  columns travel together with the present values and their x: one latency for 16 entries of a row instead of two.
+  columns travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
-template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <int batch, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const double *x, tc_mma_accumulator &acc)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
-  int32_t     column[tc_wide_batch];
+  int32_t     column[batch];
 
   auto load_columns = [&](int k) {
 #pragma unroll
-    for (int i = 0; i < tc_wide_batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
-    block += tc_wide_batch * tc_block_bytes<index_kind>;
+    for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
+    block += batch * tc_block_bytes<index_kind>;
   };
 
   load_columns(0);
 #pragma unroll 1
-  for (int k = 0; k < longest; k += 4 * tc_wide_batch) {
-    double value[tc_wide_batch], gathered[tc_wide_batch];
+  for (int k = 0; k < longest; k += 4 * batch) {
+    double value[batch], gathered[batch];
 
 #pragma unroll
-    for (int i = 0; i < tc_wide_batch; ++i) gathered[i] = tc_gather(x, column[i]);
+    for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
 #pragma unroll
-    for (int i = 0; i < tc_wide_batch; ++i) value[i] = k + 4 * i + place < length ? tc_value<value_kind>(H, val, k + 4 * i, place, row, 4) : 0.0;
-    load_columns(k + 4 * tc_wide_batch);
+    for (int i = 0; i < batch; ++i) value[i] = k + 4 * i + place < length ? tc_value<value_kind>(H, val, k + 4 * i, place, row, 4) : 0.0;
+    load_columns(k + 4 * batch);
 #pragma unroll
-    for (int i = 0; i < tc_wide_batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
+    for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
   }
 }
 
@@ -140,6 +155,7 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
   return chain;
 }
 
+template <int batch>
 __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const double *x, const tc_output &out)
 {
   if (8 * quarter >= S.num_rows) return;
@@ -150,7 +166,7 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
+  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<batch, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
   if (tc_mma_holds_diagonal(at) && used) tc_finish_row(tc_mma_own_diagonal(acc, at), row, out);
 }
 
@@ -168,16 +184,11 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   tc_finish_row(sum, row, out);
 }
 
-/* Registers are warps: 32 for fma, whose blocks may be of any size, 56 for mma */
-template <bool mma>
-constexpr int tc_hybrid_max_threads = mma ? tc_hybrid_mma_threads : tc_hybrid_fma_threads;
-template <bool mma>
-constexpr int tc_hybrid_min_blocks = mma ? 8 : 2048 / tc_hybrid_fma_threads;
-
-template <bool mma, bool segments>
-static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma>, tc_hybrid_min_blocks<mma>) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
+template <typename way, bool segments>
+static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
 {
-  const int threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
+  constexpr bool mma = way::batch > 0;
+  const int      threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
 
   if constexpr (segments) {
     if (cta < grid.segments_end) {
@@ -190,17 +201,21 @@ static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma>, tc_hybrid_m
         S = tc_load_descriptor(H.segment + s);
         tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { chain = tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x); });
       }
-      tc_finish_segment<tc_hybrid_max_threads<mma>>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
+      tc_finish_segment<way::max_threads>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
       return;
     }
   }
-  if (mma && cta < grid.wide_end) {
-    const int32_t         s = cta - grid.segments_end;
-    const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
+  if constexpr (mma) {
+    if (cta < grid.wide_end) {
+      const int32_t         s = cta - grid.segments_end;
+      const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
-    if (S.width > 2) tc_wide_slice(H, s, S, warp, lane, x, out);
-    else if (warp == 0) tc_narrow_slice(H, s, S, lane, x, out); // no blocks of four places
-  } else if (cta < grid.slices_end) {
+      if (S.width > 2) tc_wide_slice<way::batch>(H, s, S, warp, lane, x, out);
+      else if (warp == 0) tc_narrow_slice(H, s, S, lane, x, out); // no blocks of four places
+      return;
+    }
+  }
+  if (cta < grid.slices_end) {
     const int32_t s = grid.num_wide + (cta - grid.wide_end) * warps + warp;
 
     if (s < H.num_slices) tc_narrow_slice(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
@@ -237,12 +252,33 @@ static bool scattered(const tc_hybrid *H)
   return 16 * H->index_units > 2 * H->num_slots;
 }
 
+/*
+  Do so many thread blocks, all with fragments, fit the device at once, but only if each takes fewer registers? Then one wave saves more than half of the fragments in
+  flight costs. Measured on an H200, 132 SMs: qcd:11, 1373 blocks, 0.0064 instead of 0.0080 ms; elasticity:28, 2058 blocks and two waves either way, 0.0161 instead of
+  0.0144.
+*/
+static tc_status one_crowded_wave(int64_t num_ctas, bool *crowded)
+{
+  int device, sms;
+
+  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess, TC_ERR_DEVICE, "tc_spmv_hybrid_mma_f64: the device does not say how many multiprocessors it has");
+  *crowded = num_ctas > (int64_t)tc_hybrid_mma::min_blocks * sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded::min_blocks * sms;
+  return TC_OK;
+}
+
+template <typename way>
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, const double *x, const tc_output &out, tc_stream stream)
+{
+  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<way, true> : tc_spmv_hybrid_kernel<way, false>, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+}
+
 template <bool mma>
 static tc_status tc_spmv_hybrid(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
 {
   const tc_hybrid *H       = static_cast<const tc_hybrid *>(view);
   const int        threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
   tc_hybrid_grid   grid;
+  bool             crowded = false;
 
   grid.num_wide     = mma ? num_wide(H) : 0;
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);
@@ -250,7 +286,9 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const double
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);
   const int64_t num = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
 
-  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<mma, true> : tc_spmv_hybrid_kernel<mma, false>, num, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  if (!mma) return tc_launch_hybrid<tc_hybrid_fma>(name, H, grid, num, threads, x, out, stream);
+  if (grid.num_wide == H->num_slices) TC_CALL(one_crowded_wave(num, &crowded));
+  return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded> : tc_launch_hybrid<tc_hybrid_mma>)(name, H, grid, num, threads, x, out, stream);
 }
 
 extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)

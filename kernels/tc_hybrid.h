@@ -2,7 +2,7 @@
   tc_hybrid - the packed arrays of the hybrid format, the same on host and device: every row class in its best shape, with narrow columns and values where that
   loses nothing. Pictures and the reasons: docs/formats.md.
 
-  Rows of 1 to 255 entries live in slices of 32 rows: first the tall ones, of more than TC_HYBRID_TALL entries, sorted by length, descending, stable, over the whole
+  Rows of 1 to 255 entries live in slices of 32 rows: first the tall ones, of more than tc_hybrid_tall() entries, sorted by length, descending, stable, over the whole
   matrix, then the others, sorted likewise within windows of TC_HYBRID_WINDOW matrix rows. Rows of 256 entries and more are cut into segments. Rows without entries
   are only listed. Order of row_id: long | rows of slices | empty.
 
@@ -28,15 +28,16 @@
 #include "tc_base.h"
 
 enum {
-  TC_HYBRID_SLICE_ROWS = 32,
-  TC_HYBRID_WINDOW     = 1024,
-  TC_HYBRID_TALL       = 40,
-  TC_HYBRID_LONG_ROW   = 256,  // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
-  TC_HYBRID_SEGMENT    = 2048,
-  TC_HYBRID_BLOCK      = 128, // entries of an index block of four places
-  TC_HYBRID_DICTIONARY = 256,
-  TC_HYBRID_SAMPLE     = 4096,
-  TC_HYBRID_PAD        = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
+  TC_HYBRID_SLICE_ROWS  = 32,
+  TC_HYBRID_WINDOW      = 1024,
+  TC_HYBRID_TALL        = 40,
+  TC_HYBRID_TALL_SPARSE = 16,
+  TC_HYBRID_LONG_ROW    = 256,  // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
+  TC_HYBRID_SEGMENT     = 2048,
+  TC_HYBRID_BLOCK       = 128, // entries of an index block of four places
+  TC_HYBRID_DICTIONARY  = 256,
+  TC_HYBRID_SAMPLE      = 4096,
+  TC_HYBRID_PAD         = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
 };
 
 typedef enum { TC_HYBRID_SHIFT, TC_HYBRID_U8, TC_HYBRID_U16, TC_HYBRID_I32, TC_HYBRID_NUM_INDEX_KINDS } tc_hybrid_index_kind;
@@ -66,7 +67,7 @@ typedef struct {
   int64_t            index_units;             // of 16 bytes
   int32_t            row_group;               // >= 1: rows of a node, whose columns are taken relative to the node's first row
   int32_t            num_long, num_segments, num_sliced, num_slices, num_empty; // rows, their segments, rows, their slices, rows
-  int32_t            num_tall;                                                  // sliced rows of more than TC_HYBRID_TALL entries
+  int32_t            num_tall;                                                  // sliced rows of more than tc_hybrid_tall() entries
   int32_t            longest_sliced;                                            // entries
   tc_hybrid_slice   *slice;      // [num_slices]
   tc_hybrid_segment *segment;    // [num_segments], in the order of the long rows
@@ -81,6 +82,17 @@ typedef struct {
   double            *partial;    // [num_segments], scratch: sum of each segment
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
 } tc_hybrid;
+
+/*
+  Rows of more entries are tall. Where rows have few in the mean, one of 17 to 40 holds up a warp of short ones; where they have more, sorting those over the whole
+  matrix takes them away from the x of their neighbours. Measured on an H200 with 16 instead of 40, ms: webbase:1000000 (2.9 in the mean) 0.0335 to 0.0295,
+  like_ASIC_680k (5.7) 0.0298 to 0.0266, like_mac_econ_fwd500 (6.2) 0.0128 to 0.0109, circuit:3000000 (5.9) no change; like_FullChip (8.9) 0.178 to 0.190,
+  like_circuit5M (10.7) 0.383 to 0.452, like_eu-2005 (22) 0.098 to 0.101.
+*/
+static inline int32_t tc_hybrid_tall(int32_t num_rows, int64_t num_nonzeros)
+{
+  return 2 * num_nonzeros <= 15 * (int64_t)num_rows ? TC_HYBRID_TALL_SPARSE : TC_HYBRID_TALL;
+}
 
 /* Entries that each lane has in an index block of a slice */
 #ifdef __CUDACC__

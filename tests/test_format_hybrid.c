@@ -63,6 +63,29 @@ static void lengths_where_classes_change(void **state)
   }
 }
 
+/* 7.5 entries in the mean of all rows, the empty one among them, and one entry more: rows of 17 are tall, or those of 41 */
+static void few_entries_make_rows_tall(void **state)
+{
+  int32_t   length[] = {2, 16, 2, 2, 17, 2, 3, 40, 2, 0, 41, 2, 2, 2, 3, 3, 2, 3, 3, 3};
+  test_case C        = {"mean", 0, {0}};
+
+  (void)state;
+  for (int32_t more = 0; more < 2; ++more) {
+    tc_csr    pattern;
+    tc_hybrid H;
+
+    length[0] = 2 + more;
+    spread_rows(sizeof length / sizeof *length, length, 100, &C.A);
+    assert_int_equal(C.A.nnz, 150 + more);
+    hybrid_check_packed(&C, 1);
+    pattern = tc_matrix_pattern(&C.A);
+    ASSERT_OK(tc_format_hybrid.build(&pattern, &H));
+    assert_int_equal(H.num_tall, more ? 1 : 3);
+    tc_format_destroy(&tc_format_hybrid, &H);
+    tc_matrix_free(&C.A);
+  }
+}
+
 /* Distances of 0, 0xfe, 0xff, 0xfffe and 0xffff within a place; columns as far to the right as there are */
 static void widest_of_each_kind(void **state)
 {
@@ -218,6 +241,7 @@ int main(void)
     cmocka_unit_test(layout_by_hand),
     cmocka_unit_test(every_byte_of_every_case),
     cmocka_unit_test(lengths_where_classes_change),
+    cmocka_unit_test(few_entries_make_rows_tall),
     cmocka_unit_test(widest_of_each_kind),
     cmocka_unit_test(one_value_widens_one_piece),
     cmocka_unit_test(dictionary_of_256),

@@ -151,6 +151,26 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, con
   free(x);
 }
 
+/*
+  About 1200 slices, and segments, of rows long enough for fragments: more than 8 and at most 12 thread blocks for each multiprocessor if there are 104 to 147 of them,
+  as on A100, H100 and H200. The kernel for fragments then takes fewer registers.
+*/
+static void check_one_wave(const tc_backend *backend, const tc_kernel *kernel)
+{
+  static const struct {
+    const char *generator;
+    int32_t     size;
+  } cases[] = {{"stencil27", 34}, {"stencil27_window", 34}, {"like_eu-2005", 32000}}; // the last has long rows
+
+  for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
+    tc_matrix A;
+
+    check(tc_generate(tc_generator_find(cases[c].generator), cases[c].size, 1, &A), cases[c].generator);
+    check_kernel(backend, kernel, cases[c].generator, &A, 1);
+    tc_matrix_free(&A);
+  }
+}
+
 /* A failing launch is reported and does not spoil the plan */
 static void check_faults(const tc_backend *backend)
 {
@@ -224,6 +244,7 @@ int main(int argc, char **args)
         tc_matrix_free(&A);
       }
     }
+    if (!small_only) check_one_wave(backend, &kernels[k]);
   }
   check_faults(backend);
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);

@@ -30,13 +30,15 @@ static tc_status new_array(void *array, int64_t count, size_t item_size)
 
 static void count_rows(const tc_csr *A, tc_hybrid *H)
 {
+  const int32_t tall = tc_hybrid_tall(H->num_rows, H->num_nonzeros);
+
   for (int32_t i = 0; i < A->num_rows; ++i) {
     const int32_t length = row_length(A, i);
 
     if (length == 0) ++H->num_empty;
     else if (length < TC_HYBRID_LONG_ROW) {
       ++H->num_sliced;
-      H->num_tall += length > TC_HYBRID_TALL;
+      H->num_tall += length > tall;
       if (length > H->longest_sliced) H->longest_sliced = length;
     } else {
       ++H->num_long;
@@ -46,14 +48,14 @@ static void count_rows(const tc_csr *A, tc_hybrid *H)
   H->num_slices = (int32_t)(((int64_t)H->num_sliced + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS);
 }
 
-/* Adds up the rows of each sliced length that is tall, or is not */
-static void count_lengths(const tc_csr *A, int32_t first, int32_t end, int tall, int32_t rows[TC_HYBRID_LONG_ROW])
+/* Adds up the rows of each sliced length above `above` and up to `most` */
+static void count_lengths(const tc_csr *A, int32_t first, int32_t end, int32_t above, int32_t most, int32_t rows[TC_HYBRID_LONG_ROW])
 {
   memset(rows, 0, TC_HYBRID_LONG_ROW * sizeof *rows);
   for (int32_t i = first; i < end; ++i) {
     const int32_t length = row_length(A, i);
 
-    if (length < TC_HYBRID_LONG_ROW && (length > TC_HYBRID_TALL) == tall) ++rows[length];
+    if (length > above && length <= most) ++rows[length];
   }
 }
 
@@ -71,15 +73,16 @@ static void hand_out(int32_t rows[TC_HYBRID_LONG_ROW], int32_t *place)
 /* row_id, csr_first and length: counting sorts, of the tall rows and in each window */
 static void order_rows(const tc_csr *A, tc_hybrid *H)
 {
-  int32_t next_long = 0, next_sliced = H->num_long, next_empty = H->num_long + H->num_sliced, next_tall[TC_HYBRID_LONG_ROW];
+  const int32_t tall      = tc_hybrid_tall(H->num_rows, H->num_nonzeros);
+  int32_t       next_long = 0, next_sliced = H->num_long, next_empty = H->num_long + H->num_sliced, next_tall[TC_HYBRID_LONG_ROW];
 
-  count_lengths(A, 0, A->num_rows, 1, next_tall);
+  count_lengths(A, 0, A->num_rows, tall, TC_HYBRID_LONG_ROW - 1, next_tall);
   hand_out(next_tall, &next_sliced);
   for (int32_t first = 0, end; first < A->num_rows; first = end) {
     int32_t next[TC_HYBRID_LONG_ROW];
 
     end = A->num_rows - first > TC_HYBRID_WINDOW ? first + TC_HYBRID_WINDOW : A->num_rows;
-    count_lengths(A, first, end, 0, next);
+    count_lengths(A, first, end, 0, tall, next);
     hand_out(next, &next_sliced);
     for (int32_t i = first; i < end; ++i) {
       const int32_t length = row_length(A, i);
@@ -87,7 +90,7 @@ static void order_rows(const tc_csr *A, tc_hybrid *H)
 
       if (length == 0) place = next_empty++;
       else if (length >= TC_HYBRID_LONG_ROW) place = next_long++;
-      else place = length > TC_HYBRID_TALL ? next_tall[length]++ : next[length]++;
+      else place = length > tall ? next_tall[length]++ : next[length]++;
       H->row_id[place] = i;
       if (length == 0) continue;
       H->csr_first[place] = (int32_t)A->row_ptr[i];
