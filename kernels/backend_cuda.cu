@@ -38,7 +38,7 @@ extern "C" {
 #define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) tc_status launcher(const void *, const double *, const double *, double *, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, scratch, launcher) \
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, scratch, launcher) \
   size_t    scratch(const void *, int32_t); \
   tc_status launcher(const void *, const tc_spmm_args *, void *);
 #include "tc_kernels.h"
@@ -46,6 +46,7 @@ extern "C" {
 #define TC_CONVERTER(format, build, refill) tc_status refill(const void *, const double *, tc_stream);
 #include "tc_kernels.h"
 #undef TC_CONVERTER
+int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
@@ -67,7 +68,7 @@ static const tc_kernel *cuda_kernels(int *num)
 static const tc_spmm_kernel *cuda_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, scratch, launcher},
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, suits, scratch, launcher},
 #include "tc_kernels.h"
 #undef TC_SPMM_KERNEL
   };

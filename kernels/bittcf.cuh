@@ -7,7 +7,7 @@
 #include "tc_mma.cuh"
 
 static_assert(sizeof(tc_bittcf_window) == sizeof(int4), "windows are read in one piece");
-static_assert(TC_BITTCF_PANEL * TC_BITTCF_GROUP == tc_warp_size, "bit l of a mask is the element of B's fragment that lane l holds");
+static_assert(TC_BITTCF_ROWS * TC_BITTCF_GROUP == tc_warp_size, "bit l of a mask is the element of B's fragment that lane l holds");
 
 /* A tc_bittcf_window in as few registers as it has words */
 struct tc_window {
@@ -17,6 +17,7 @@ struct tc_window {
 
   __device__ __forceinline__ int  num_groups() const { return size & 0xffff; }
   __device__ __forceinline__ bool wide() const { return size >> 16 & 0xff; }
+  __device__ __forceinline__ int32_t column_base() const { return wide() ? 0 : base; }
 };
 
 __device__ __forceinline__ tc_window tc_load_window(const tc_bittcf &T, int32_t w)
@@ -31,51 +32,37 @@ __device__ __forceinline__ const uint32_t *tc_tiles_at(const tc_bittcf &T, uint3
   return reinterpret_cast<const uint32_t *>(static_cast<const char *>(T.tiles) + 16 * (size_t)unit);
 }
 
-/* The columns of a window by their numbers in the matrix: base() + entry() */
-struct tc_matrix_columns {
-  __device__ __forceinline__ int32_t base(const tc_window &W) const { return W.wide() ? 0 : W.base; }
-  __device__ __forceinline__ int32_t entry(const tc_bittcf &, const tc_window &W, const uint32_t *masks, int panels, int at) const
-  {
-    const uint32_t *entries = masks + panels * W.num_groups();
+/* Entry `at` of the columns of a window, which begin behind its masks; base() of the window is to be added */
+__device__ __forceinline__ int32_t tc_column_entry(const tc_window &W, const uint32_t *masks, int at)
+{
+  const uint32_t *entries = masks + W.num_groups();
 
-    return W.wide() ? __ldg(reinterpret_cast<const int32_t *>(entries) + at) : __ldg(reinterpret_cast<const uint16_t *>(entries) + at);
-  }
-};
-
-/* The same by their places in the list of the cluster */
-struct tc_cluster_columns {
-  uint32_t first; // local_first of the window
-
-  __device__ __forceinline__ int32_t base(const tc_window &) const { return 0; }
-  __device__ __forceinline__ int32_t entry(const tc_bittcf &T, const tc_window &, const uint32_t *, int, int at) const { return __ldg(T.local + TC_BITTCF_GROUP * (size_t)first + at); }
-};
+  return W.wide() ? __ldg(reinterpret_cast<const int32_t *>(entries) + at) : __ldg(reinterpret_cast<const uint16_t *>(entries) + at);
+}
 
 constexpr int tc_batch = 8; // groups
 
 /* The masks and columns of a batch of groups, spread over the lanes: two loads of neighbouring words, and shuffles later. What is beyond the window is 0. */
-template <int panels>
 struct tc_group_batch {
-  uint32_t mask;  // lane panels * i + p: of panel p in group i
+  uint32_t mask;  // lane i: of group i
   int32_t  entry; // lane 4 * i + k: of column k of group i; nothing is done with it before it is needed
 
   __device__ __forceinline__ const uint32_t *load_masks(const tc_bittcf &T, const tc_window &W, int first, int lane)
   {
-    static_assert(panels * tc_batch <= tc_warp_size, "a lane for each mask");
     const uint32_t *masks = tc_tiles_at(T, W.tiles);
 
-    mask = lane < panels * tc_batch && panels * first + lane < panels * W.num_groups() ? __ldg(masks + panels * first + lane) : 0;
+    mask = lane < tc_batch && first + lane < W.num_groups() ? __ldg(masks + first + lane) : 0;
     return masks;
   }
-  template <typename Columns>
-  __device__ __forceinline__ void load(const tc_bittcf &T, tc_window W, const Columns &columns, int first, int lane)
+  __device__ __forceinline__ void load(const tc_bittcf &T, tc_window W, int first, int lane)
   {
     tc_keep(W.tiles); // what follows from these two is made anew for each batch: that costs less than the registers it would stay in
     tc_keep(W.size);
     const uint32_t *masks = load_masks(T, W, first, lane);
 
-    entry = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups() ? columns.entry(T, W, masks, panels, TC_BITTCF_GROUP * first + lane) : 0;
+    entry = TC_BITTCF_GROUP * first + lane < TC_BITTCF_GROUP * W.num_groups() ? tc_column_entry(W, masks, TC_BITTCF_GROUP * first + lane) : 0;
   }
-  __device__ __forceinline__ uint32_t mask_of(int group, int panel) const { return __shfl_sync(tc_full_warp, mask, panels * (group % tc_batch) + panel); }
+  __device__ __forceinline__ uint32_t mask_of(int group) const { return __shfl_sync(tc_full_warp, mask, group % tc_batch); }
   __device__ __forceinline__ int32_t  entry_of(int group, int k) const { return __shfl_sync(tc_full_warp, entry, TC_BITTCF_GROUP * (group % tc_batch) + k); }
 };
 
@@ -112,59 +99,52 @@ struct tc_mask_lane {
 };
 
 /* What a group needs of A and B: it is loaded while another one is multiplied, so there are two, which take turns and are never copied */
-template <int panels, int sets, int vectors>
+template <int sets, int vectors>
 struct tc_group {
-  uint32_t                   mask[panels];
-  double                     value[panels]; // the lane's element of each tile; anything where its bit is not set
+  uint32_t                   mask;
+  double                     value; // the lane's element of the tile; anything where its bit is not set
   tc_dense_fragment<vectors> b[sets];
 
   /* Group i of a batch, its values from number `next` on, which is moved behind them. A lane without an element reads the next one; there is one more than entries. */
   template <typename Dense>
-  __device__ __forceinline__ void load(const tc_group_batch<panels> &batch, int i, int32_t base, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
+  __device__ __forceinline__ void load(const tc_group_batch &batch, int i, int32_t base, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
   {
     const int32_t column = base + batch.entry_of(i, k);
 
 #pragma unroll
     for (int s = 0; s < sets; ++s) dense.fetch(b[s], column, s);
-#pragma unroll
-    for (int p = 0; p < panels; ++p) {
-      mask[p]  = batch.mask_of(i, p);
-      value[p] = __ldcs(val + (next + at.before(mask[p])));
-      next += __popc(mask[p]);
-    }
+    mask  = batch.mask_of(i);
+    value = __ldcs(val + (next + at.before(mask)));
+    next += __popc(mask);
   }
 
-  __device__ __forceinline__ void multiply(tc_dense_sums<vectors> (&sums)[panels][sets], const tc_mask_lane &at) const
+  __device__ __forceinline__ void multiply(tc_dense_sums<vectors> (&sums)[sets], const tc_mask_lane &at) const
   {
-#pragma unroll
-    for (int p = 0; p < panels; ++p) {
-      if (panels > 1 && mask[p] == 0) continue;
-      const double element = at.is_set(mask[p]) ? value[p] : 0.0;
+    const double element = at.is_set(mask) ? value : 0.0;
 
 #pragma unroll
-      for (int s = 0; s < sets; ++s) tc_multiply(sums[p][s], b[s], element);
-    }
+    for (int s = 0; s < sets; ++s) tc_multiply(sums[s], b[s], element);
   }
 };
 
 /*
   Adds the product of a window and `sets` times 8 * vectors columns of B to sums. B is the 8- or 16-row operand, the tile the 8-column one: the lane's sums are of the
-  rows 2 * k and 2 * k + 1 of a panel. dense.fetch(b, column, set) gets the lane's part of the rows of B that a group needs. Masks and columns are loaded a batch
-  ahead, values and rows of B a group ahead.
+  rows 2 * k and 2 * k + 1. dense.fetch(b, column, set) gets the lane's part of the rows of B that a group needs. Masks and columns are loaded a batch ahead, values
+  and rows of B a group ahead.
 */
-template <int panels, int sets, int vectors, typename Columns, typename Dense>
-__device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Columns &columns, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[panels][sets])
+template <int sets, int vectors, typename Dense>
+__device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[sets])
 {
-  const int                       num = W.num_groups(), k = tc_mma_lane(lane).k;
-  const int32_t                   base = columns.base(W);
-  const tc_mask_lane              at(lane);
-  uint32_t                        next = W.val;
-  tc_group_batch<panels>          batch, next_batch;
-  tc_group<panels, sets, vectors> even, odd;
+  const int               num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int32_t           base = W.column_base();
+  const tc_mask_lane      at(lane);
+  uint32_t                next = W.val;
+  tc_group_batch          batch, next_batch;
+  tc_group<sets, vectors> even, odd;
 
   if (num == 0) return;
-  batch.load(T, W, columns, 0, lane);
-  next_batch.load(T, W, columns, tc_batch, lane);
+  batch.load(T, W, 0, lane);
+  next_batch.load(T, W, tc_batch, lane);
   even.load(batch, 0, base, T.val, next, dense, k, at);
 #pragma unroll 1
   for (int first = 0;; first += tc_batch) {
@@ -177,7 +157,7 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
       if (i + 1 >= left) return;
       if (i + 2 == tc_batch) {
         batch = next_batch;
-        next_batch.load(T, W, columns, first + 2 * tc_batch, lane);
+        next_batch.load(T, W, first + 2 * tc_batch, lane);
       }
       if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, T.val, next, dense, k, at);
       odd.multiply(sums, at);
@@ -206,37 +186,40 @@ __device__ __forceinline__ void tc_put_element(const tc_dense_output &out, int32
   else if (id != TC_BITTCF_NO_ROW) out.partial[~id + column * out.slots] = sum;
 }
 
-/* The sums of a window; element v of the lane's fragments of set s is column first + s * Dense::set_step + v * Dense::step */
-template <int panels, int sets, int vectors, typename Dense>
-__device__ __forceinline__ void tc_put_window(const tc_bittcf &T, int32_t w, const Dense &dense, const tc_dense_output &out, int lane, const tc_dense_sums<vectors> (&sums)[panels][sets])
+/* The rows of C that a lane's sums of a window are of */
+__device__ __forceinline__ int2 tc_rows_of_sums(const tc_bittcf &T, int32_t w, int lane)
 {
-  const int2   *id    = reinterpret_cast<const int2 *>(T.row_id + TC_BITTCF_PANEL * panels * (int64_t)w) + tc_mma_lane(lane).k;
-  const int32_t first = dense.first_column();
+  return __ldg(reinterpret_cast<const int2 *>(T.row_id + TC_BITTCF_ROWS * (int64_t)w) + tc_mma_lane(lane).k);
+}
+
+/* Are they 16 aligned bytes of any column of C? */
+__device__ __forceinline__ bool tc_is_pair(const tc_dense_output &out, int2 rows)
+{
+  return out.pairs && !out.add && rows.x >= 0 && rows.x % 2 == 0 && rows.y == rows.x + 1;
+}
+
+__device__ __forceinline__ void tc_put_pair(double *to, double first, double second)
+{
+  __stcs(reinterpret_cast<double2 *>(to), make_double2(__dadd_rn(first, 0.0), __dadd_rn(second, 0.0)));
+}
+
+/* The sums of a window; element v of the lane's fragments of set s is column first + s * set_step + v * step */
+template <int sets, int vectors>
+__device__ __forceinline__ void tc_put_window(int2 rows, int32_t first, int step, int set_step, const tc_dense_output &out, const tc_dense_sums<vectors> (&sums)[sets])
+{
+  const bool pair = tc_is_pair(out, rows); // most of them
 
 #pragma unroll
-  for (int p = 0; p < panels; ++p) {
-    const int2 rows = __ldg(id + TC_BITTCF_PANEL / 2 * p);
+  for (int s = 0; s < sets; ++s) {
+#pragma unroll
+    for (int v = 0; v < vectors; ++v) {
+      const int32_t column = first + s * set_step + v * step;
 
-    if (out.pairs && !out.add && rows.x >= 0 && rows.x % 2 == 0 && rows.y == rows.x + 1) { // most of them
-      double *to = out.c + rows.x + first * out.ldc;
-
-#pragma unroll
-      for (int s = 0; s < sets; ++s) {
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-          const int column = s * Dense::set_step + v * Dense::step;
-
-          if (first + column < out.n) __stcs(reinterpret_cast<double2 *>(to + column * out.ldc), make_double2(__dadd_rn(sums[p][s].c[2 * v], 0.0), __dadd_rn(sums[p][s].c[2 * v + 1], 0.0)));
-        }
-      }
-    } else {
-#pragma unroll
-      for (int s = 0; s < sets; ++s) {
-#pragma unroll
-        for (int v = 0; v < vectors; ++v) {
-          tc_put_element(out, rows.x, first + s * Dense::set_step + v * Dense::step, sums[p][s].c[2 * v]);
-          tc_put_element(out, rows.y, first + s * Dense::set_step + v * Dense::step, sums[p][s].c[2 * v + 1]);
-        }
+      if (pair) {
+        if (column < out.n) tc_put_pair(out.c + rows.x + column * out.ldc, sums[s].c[2 * v], sums[s].c[2 * v + 1]);
+      } else {
+        tc_put_element(out, rows.x, column, sums[s].c[2 * v]);
+        tc_put_element(out, rows.y, column, sums[s].c[2 * v + 1]);
       }
     }
   }
@@ -254,7 +237,7 @@ __device__ __forceinline__ void tc_put_window(const tc_bittcf &T, int32_t w, con
 static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_dense_output out)
 {
   const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int32_t rows = tc_bittcf_window_rows(T.panels), r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
+  const int32_t rows = TC_BITTCF_ROWS, r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
   double        sum  = 0.0;
 
   if (column >= out.n) return;

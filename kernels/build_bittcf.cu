@@ -32,10 +32,10 @@ struct tc_build {
   int                 num_memory;
   tc_build_news      *news; // on the device
   tc_build_news       host_news;
-  int32_t            *flag, *long_row, *long_segments, *long_first[3];
+  int32_t            *flag, *long_row, *long_segments, *long_first;
   uint16_t           *length;
   tc_window_size     *size;
-  uint32_t           *num_columns;
+  uint32_t           *num_pairs;
   char               *cub;
   size_t              cub_bytes;
 };
@@ -108,7 +108,7 @@ static tc_status tc_look_at_rows(tc_build &B)
     C.cut(B.flag, (int64_t)A->num_rows + 1);
     C.cut(B.long_row, most_long);
     C.cut(B.long_segments, most_long);
-    for (int i = 0; i < 3; ++i) C.cut(B.long_first[i], most_long + 2);
+    C.cut(B.long_first, most_long + 2);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
   TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
@@ -119,14 +119,11 @@ static tc_status tc_look_at_rows(tc_build &B)
   B.T.num_long = B.host_news.num_long;
   if (B.T.num_long == 0) return TC_OK;
   TC_CALL(tc_launch("tc_build_bittcf_long", tc_build_bittcf_long_kernel, blocks_of(A->num_rows, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag, B.long_row, B.long_segments, B.news));
-  for (int i = 0; i < 3; ++i) {
-    const int32_t rows = tc_bittcf_window_rows(1 << i), blocks = (B.T.num_long + rows - 1) / rows;
+  const int32_t blocks = tc_bittcf_long_blocks(&B.T);
 
-    TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, rows, B.long_segments, B.long_first[i]));
-    TC_CALL(tc_scan(B, B.long_first[i], blocks + 1, tc_plus()));
-    TC_CALL(tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->long_windows[i], B.long_first[i] + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
-  }
-  return TC_OK;
+  TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, B.long_segments, B.long_first));
+  TC_CALL(tc_scan(B, B.long_first, blocks + 1, tc_plus()));
+  return tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->long_windows, B.long_first + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream));
 }
 
 static tc_status tc_choose_order(tc_build &B)
@@ -140,9 +137,11 @@ static tc_status tc_choose_order(tc_build &B)
   if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, orders, B.news));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
   for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
-  tc_bittcf_set_order(&B.T, &orders.of[tc_bittcf_best_order(orders.num, sample)]);
+  const int best = tc_bittcf_best_order(orders.num, sample);
+
+  tc_bittcf_set_order(&B.T, &orders.of[best], &sample[best]);
   B.T.num_segments = B.host_news.num_segments;
-  B.T.num_windows  = B.T.num_row_windows + B.host_news.long_windows[B.T.panels / 2];
+  B.T.num_windows  = B.T.num_row_windows + B.host_news.long_windows;
   return TC_OK;
 }
 
@@ -150,14 +149,14 @@ static tc_status tc_choose_order(tc_build &B)
 static tc_status tc_make_windows(tc_build &B)
 {
   tc_bittcf      &T       = B.T;
-  const int64_t   packed  = (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows;
+  const int64_t   packed  = (int64_t)TC_BITTCF_ROWS * T.num_windows;
   const int32_t   clusters = (T.num_windows + T.cluster_windows - 1) / T.cluster_windows;
   tc_window_size  all;
   char           *tiles;
 
   T.long_row      = B.long_row;
   T.long_segments = B.long_segments;
-  T.long_first    = B.long_first[T.panels / 2];
+  T.long_first    = B.long_first;
   if (T.num_long == 0) TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(T.long_first, 0, sizeof *T.long_first, B.stream)));
   B.cub_bytes = 0;
   TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_sizes_together()));
@@ -168,7 +167,7 @@ static tc_status tc_make_windows(tc_build &B)
     C.cut(T.csr_first, packed);
     C.cut(B.length, packed);
     C.cut(B.size, (int64_t)T.num_windows + 1);
-    C.cut(B.num_columns, (int64_t)clusters + 1);
+    C.cut(B.num_pairs, (int64_t)clusters + 1);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
   TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.length));
@@ -181,23 +180,26 @@ static tc_status tc_make_windows(tc_build &B)
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(tiles, 16 * T.tile_units); }));
   T.tiles = tiles;
   TC_CALL(tc_launch("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, blocks_of(T.num_windows, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size));
-  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_columns, B.news));
-  TC_CALL(tc_scan(B, B.num_columns, (int64_t)clusters + 1, tc_plus()));
-  uint32_t columns;
-
-  TC_CALL(tc_cuda("download", cudaMemcpyAsync(&columns, B.num_columns + clusters, sizeof columns, cudaMemcpyDeviceToHost, B.stream)));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  T.num_masks = (int64_t)B.host_news.num_masks;
-  if (!tc_bittcf_clusters_pay(T.num_groups, columns, clusters)) return TC_OK;
-  T.num_clusters        = clusters;
-  T.num_cluster_columns = columns;
-  T.widest_cluster      = B.host_news.widest_cluster;
+  T.widest_window = B.host_news.widest_window;
+  if (!tc_bittcf_may_cluster(&T)) return TC_OK;
+  uint32_t pairs;
+
+  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_pairs, B.news));
+  TC_CALL(tc_scan(B, B.num_pairs, (int64_t)clusters + 1, tc_plus()));
+  TC_CALL(tc_cuda("download", cudaMemcpyAsync(&pairs, B.num_pairs + clusters, sizeof pairs, cudaMemcpyDeviceToHost, B.stream)));
+  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
+  if (!tc_bittcf_clusters_pay(T.num_groups, pairs, B.host_news.widest_cluster)) return TC_OK;
+  T.num_clusters   = clusters;
+  T.num_pairs      = pairs;
+  T.num_places     = TC_BITTCF_BLOCK * all.place_blocks;
+  T.widest_cluster = B.host_news.widest_cluster;
   return TC_OK;
 }
 
 static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
 {
-  const int64_t packed = (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows, clustered = T.num_clusters > 0;
+  const int64_t packed = (int64_t)TC_BITTCF_ROWS * T.num_windows, clustered = T.num_clusters > 0;
   char         *tiles;
 
   C.cut(T.window, T.num_windows);
@@ -207,10 +209,10 @@ static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
   C.cut(T.long_segments, T.num_long);
   C.cut(T.long_first, (int64_t)tc_bittcf_long_blocks(&T) + 1);
   C.cut(tiles, 16 * T.tile_units);
-  C.cut(T.local_first, clustered * T.num_windows);
-  C.cut(T.local, clustered * TC_BITTCF_GROUP * T.num_groups);
+  C.cut(T.place_first, clustered * T.num_windows);
+  C.cut(T.place, T.num_places);
   C.cut(T.cluster_first, clustered * ((int64_t)T.num_clusters + 1));
-  C.cut(T.cluster_col, T.num_cluster_columns);
+  C.cut(T.cluster_pair, T.num_pairs);
   C.cut(T.val, T.num_nonzeros + 1);
   T.tiles = tiles;
 }
@@ -229,7 +231,7 @@ static tc_status tc_settle(tc_build &B, void **slab)
 
   auto move = [&](const char *what, void *to, const void *from, size_t bytes) { return bytes > 0 ? tc_cuda(what, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, B.stream)) : TC_OK; };
   const tc_bittcf &T      = B.T;
-  const size_t     packed = sizeof(int32_t) * (size_t)tc_bittcf_window_rows(T.panels) * T.num_windows;
+  const size_t     packed = sizeof(int32_t) * TC_BITTCF_ROWS * (size_t)T.num_windows;
 
   TC_CALL(move("window", T.window, now.window, sizeof *T.window * (size_t)T.num_windows));
   TC_CALL(move("row_id", T.row_id, now.row_id, packed));
@@ -239,8 +241,8 @@ static tc_status tc_settle(tc_build &B, void **slab)
   TC_CALL(move("long_first", T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
   TC_CALL(move("tiles", T.tiles, now.tiles, 16 * (size_t)T.tile_units));
   if (T.num_clusters == 0) return TC_OK;
-  TC_CALL(move("cluster_first", T.cluster_first, B.num_columns, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
-  return tc_launch("tc_build_bittcf_local", tc_build_bittcf_local_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
+  TC_CALL(move("cluster_first", T.cluster_first, B.num_pairs, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
+  return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
 }
 
 enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits

@@ -11,11 +11,11 @@ constexpr int32_t tc_no_column = INT32_MAX;
 
 /* Sums over windows */
 struct alignas(16) tc_window_size {
-  int64_t units, entries, groups, unused;
+  int64_t units, entries, groups, place_blocks;
 };
 
 struct tc_sizes_together {
-  __host__ __device__ tc_window_size operator()(const tc_window_size &a, const tc_window_size &b) const { return {a.units + b.units, a.entries + b.entries, a.groups + b.groups, 0}; }
+  __host__ __device__ tc_window_size operator()(const tc_window_size &a, const tc_window_size &b) const { return {a.units + b.units, a.entries + b.entries, a.groups + b.groups, a.place_blocks + b.place_blocks}; }
 };
 
 /* What the host wants to know, in one piece */
@@ -23,9 +23,8 @@ struct tc_build_news {
   int32_t            probe_length[TC_BITTCF_PROBES];
   int32_t            probe_col[TC_BITTCF_PROBES][TC_BITTCF_LONG_ROW];
   unsigned long long sample[TC_BITTCF_MAX_ORDERS][3]; // entries, groups, masks
-  unsigned long long num_masks;
-  int32_t            num_long, num_segments, widest_cluster;
-  int32_t            long_windows[3]; // with 1, 2 and 4 panels
+  int32_t            num_long, num_segments, long_windows;
+  int32_t            widest_window, widest_cluster;
 };
 
 struct tc_build_orders {
@@ -69,8 +68,8 @@ struct tc_merge {
   }
 };
 
-/* How many panels have an element in a group: bit l of `holders` for lane l */
-__device__ __forceinline__ int tc_panels_held(uint32_t holders)
+/* How many windows of 8 rows have an element in a group: bit l of `holders` for lane l, a row each */
+__device__ __forceinline__ int tc_windows_held(uint32_t holders)
 {
   return ((holders & 0xffu) != 0) + ((holders & 0xff00u) != 0) + ((holders & 0xff0000u) != 0) + ((holders & 0xff000000u) != 0);
 }
@@ -154,10 +153,11 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_long_
   Writes: windows once each, 0 behind the last
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_blocks_kernel(int32_t num_long, int32_t rows, const int32_t *__restrict__ long_segments, int32_t *__restrict__ windows)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_blocks_kernel(int32_t num_long, const int32_t *__restrict__ long_segments, int32_t *__restrict__ windows)
 {
-  const int32_t b = blockIdx.x * tc_build_threads + threadIdx.x, blocks = (num_long + rows - 1) / rows;
-  int32_t       longest = 0;
+  constexpr int32_t rows = TC_BITTCF_ROWS;
+  const int32_t     b    = blockIdx.x * tc_build_threads + threadIdx.x, blocks = (num_long + rows - 1) / rows;
+  int32_t           longest = 0;
 
   if (b > blocks) return;
   for (int32_t r = rows * b; r < min(rows * (b + 1), num_long); ++r) longest = max(longest, long_segments[r]);
@@ -165,9 +165,9 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_block
 }
 
 /*
-  tc_build_bittcf_sample_kernel - what the windows of the samples of all orders hold
+  tc_build_bittcf_sample_kernel - what the neighbourhoods of the samples of all orders hold
 
-  Work:   a warp per window of a sample; blockIdx.y is the order
+  Work:   a warp per neighbourhood of a sample; blockIdx.y is the order
   Lanes:  a row each
   Arrays: row_ptr, col of the matrix; news; all device
   Writes: adds to news->sample, which were 0
@@ -175,12 +175,13 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_block
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sample_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const __grid_constant__ tc_build_orders orders, tc_build_news *__restrict__ news)
 {
+  static_assert(TC_BITTCF_NEIGHBOURS * TC_BITTCF_ROWS == tc_warp_size, "a row of a neighbourhood per lane");
   const tc_bittcf_order &O    = orders.of[blockIdx.y];
   const int              lane = threadIdx.x % tc_warp_size;
-  const int32_t          i = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size, windows = tc_bittcf_sample_size(&O), rows = TC_BITTCF_PANEL * O.panels[0] * O.panels[1] * O.panels[2];
+  const int32_t          i = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size, num = tc_bittcf_sample_size(&O);
 
-  if (i >= windows) return;
-  const int32_t row = lane < rows ? tc_bittcf_row(&O, num_rows, tc_bittcf_sampled_window(&O, i, windows), lane) : -1;
+  if (i >= num) return;
+  const int32_t row   = tc_bittcf_sampled_row(&O, num_rows, i, num, lane);
   const int32_t begin = row < 0 ? 0 : row_ptr[row], length = row < 0 ? 0 : min(row_ptr[row + 1] - begin, static_cast<int32_t>(TC_SPMM_SEGMENT));
   const auto    at     = [=](int32_t e) { return __ldg(col + e); };
   tc_merge      merge(begin, length, at);
@@ -188,7 +189,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sampl
 
   tc_walk_groups(merge, at, lane, [&](int, int, uint32_t part, int32_t) {
     ++groups;
-    masks += tc_panels_held(__ballot_sync(tc_full_warp, part != 0));
+    masks += tc_windows_held(__ballot_sync(tc_full_warp, part != 0));
   });
   if (length > 0) atomicAdd(&news->sample[blockIdx.y][0], static_cast<unsigned long long>(length));
   if (lane == 0) {
@@ -202,15 +203,15 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sampl
 
   Work:   a packed row per thread
   Lanes:  consecutive packed rows
-  Arrays: the view up to long_first; row_ptr [num_rows + 1]; length [8 * panels * num_windows]; all device
+  Arrays: the view up to long_first; row_ptr [num_rows + 1]; length [8 * num_windows]; all device
   Writes: row_id, csr_first, length once each
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place_kernel(const __grid_constant__ tc_bittcf T, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ length)
 {
-  const int32_t rows   = tc_bittcf_window_rows(T.panels);
-  const int64_t packed = (int64_t)blockIdx.x * tc_build_threads + threadIdx.x, slot = packed - (int64_t)rows * T.num_row_windows;
-  int32_t       id = TC_BITTCF_NO_ROW, first = 0, entries = 0;
+  constexpr int32_t rows   = TC_BITTCF_ROWS;
+  const int64_t     packed = (int64_t)blockIdx.x * tc_build_threads + threadIdx.x, slot = packed - (int64_t)rows * T.num_row_windows;
+  int32_t           id = TC_BITTCF_NO_ROW, first = 0, entries = 0;
 
   if (packed >= (int64_t)rows * T.num_windows) return;
   if (slot < 0) {
@@ -252,27 +253,25 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
   Work:   a warp per window, and one more, whose size is 0: the scan over the sizes then ends with their sum
   Lanes:  a packed row each
   Arrays: the view up to csr_first; length as above; col [nnz]; size [num_windows + 1]; news; all device
-  Writes: window (val and tiles as 0) and size once each; adds to news->num_masks, which was 0
+  Writes: window (val and tiles as 0) and size once each; news->widest_window, which was 0
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_measure_kernel(const __grid_constant__ tc_bittcf T, const uint16_t *__restrict__ length, const int32_t *__restrict__ col, tc_window_size *__restrict__ size, tc_build_news *__restrict__ news)
 {
   const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t w = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size, rows = tc_bittcf_window_rows(T.panels);
-  const int64_t packed = (int64_t)rows * w + lane;
+  const int32_t w = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
+  const int64_t packed = (int64_t)TC_BITTCF_ROWS * w + lane;
 
   if (w > T.num_windows) return;
-  const bool    used    = w < T.num_windows && lane < rows;
+  const bool    used    = w < T.num_windows && lane < TC_BITTCF_ROWS;
   const int32_t entries = used ? length[packed] : 0;
   const auto    at      = [=](int32_t e) { return __ldg(col + e); };
   tc_merge      merge(used ? T.csr_first[packed] : 0, entries, at);
   const int32_t smallest = tc_smallest_of_warp(merge.head);
   int32_t       largest = 0, all = entries, groups = 0;
-  int           masks = 0;
 
-  tc_walk_groups(merge, at, lane, [&](int, int, uint32_t part, int32_t column) {
+  tc_walk_groups(merge, at, lane, [&](int, int, uint32_t, int32_t column) {
     ++groups;
-    masks += tc_panels_held(__ballot_sync(tc_full_warp, part != 0));
     largest = column; // of lane 31: the last
   });
   largest = __shfl_sync(tc_full_warp, largest, tc_warp_size - 1);
@@ -281,10 +280,10 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_measu
   const int32_t base = groups > 0 ? smallest : 0;
   const int     wide = tc_bittcf_is_wide(base, groups > 0 ? largest : 0);
 
-  size[w] = {static_cast<int64_t>(tc_bittcf_units(groups, T.panels, wide)), all, groups, 0};
+  size[w] = {static_cast<int64_t>(tc_bittcf_units(groups, wide)), all, groups, tc_bittcf_place_blocks(groups)};
   if (w == T.num_windows) return;
   T.window[w] = {0, 0, base, static_cast<uint16_t>(groups), static_cast<uint8_t>(wide), 0};
-  if (masks > 0) atomicAdd(&news->num_masks, static_cast<unsigned long long>(masks));
+  atomicMax(&news->widest_window, groups);
 }
 
 /*
@@ -299,23 +298,23 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_measu
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_fill_kernel(const __grid_constant__ tc_bittcf T, const uint16_t *__restrict__ length, const int32_t *__restrict__ col, const tc_window_size *__restrict__ before)
 {
   const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t w = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size, rows = tc_bittcf_window_rows(T.panels);
-  const int64_t packed = (int64_t)rows * w + lane;
+  const int32_t w = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
+  const int64_t packed = (int64_t)TC_BITTCF_ROWS * w + lane;
 
   if (w >= T.num_windows) return;
   const tc_window W       = tc_load_window(T, w);
-  const int64_t   units   = tc_bittcf_units(W.num_groups(), T.panels, W.wide());
+  const int64_t   units   = tc_bittcf_units(W.num_groups(), W.wide());
   uint32_t       *mask    = reinterpret_cast<uint32_t *>(static_cast<char *>(T.tiles) + 16 * before[w].units);
-  uint32_t       *columns = mask + T.panels * W.num_groups(), *end = columns + (W.wide() ? 4 : 2) * W.num_groups();
+  uint32_t       *columns = mask + W.num_groups(), *end = columns + (W.wide() ? 4 : 2) * W.num_groups();
   const auto      at      = [=](int32_t e) { return __ldg(col + e); };
-  tc_merge        merge(lane < rows ? T.csr_first[packed] : 0, lane < rows ? length[packed] : 0, at);
+  tc_merge        merge(lane < TC_BITTCF_ROWS ? T.csr_first[packed] : 0, lane < TC_BITTCF_ROWS ? length[packed] : 0, at);
 
   tc_walk_groups(merge, at, lane, [&](int i, int, uint32_t part, int32_t column) {
-    uint32_t bits = part << TC_BITTCF_GROUP * (lane % TC_BITTCF_PANEL);
+    uint32_t bits = part << TC_BITTCF_GROUP * (lane % TC_BITTCF_ROWS);
 
 #pragma unroll
-    for (int apart = 1; apart < TC_BITTCF_PANEL; apart *= 2) bits |= __shfl_xor_sync(tc_full_warp, bits, apart);
-    if (lane < rows && lane % TC_BITTCF_PANEL == 0) mask[T.panels * i + lane / TC_BITTCF_PANEL] = bits;
+    for (int apart = 1; apart < TC_BITTCF_ROWS; apart *= 2) bits |= __shfl_xor_sync(tc_full_warp, bits, apart);
+    if (lane == 0) mask[i] = bits;
     if (lane < TC_BITTCF_GROUP && W.wide()) reinterpret_cast<int32_t *>(columns)[TC_BITTCF_GROUP * i + lane] = column;
     if (lane < TC_BITTCF_GROUP && !W.wide()) reinterpret_cast<uint16_t *>(columns)[TC_BITTCF_GROUP * i + lane] = static_cast<uint16_t>(column - W.base);
   });
@@ -328,12 +327,10 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_fill_
 
 /* The columns of the window that lane `lane` has in the merge of a cluster */
 struct tc_window_list {
-  tc_window         W;
-  const uint32_t   *masks;
-  int32_t           panels;
-  tc_matrix_columns columns;
+  tc_window       W;
+  const uint32_t *masks;
 
-  __device__ __forceinline__ tc_window_list(const tc_bittcf &T, int32_t cluster, int lane) : W(), masks(nullptr), panels(T.panels)
+  __device__ __forceinline__ tc_window_list(const tc_bittcf &T, int32_t cluster, int lane) : W(), masks(nullptr)
   {
     const int32_t w = cluster * T.cluster_windows + lane;
 
@@ -342,10 +339,10 @@ struct tc_window_list {
     masks = tc_tiles_at(T, W.tiles);
   }
   __device__ __forceinline__ int32_t length() const { return TC_BITTCF_GROUP * W.num_groups(); }
-  __device__ __forceinline__ int32_t operator()(int32_t at) const { return columns.base(W) + columns.entry(tc_bittcf(), W, masks, panels, at); }
+  __device__ __forceinline__ int32_t operator()(int32_t at) const { return W.column_base() + tc_column_entry(W, masks, at); }
 };
 
-/* Calls put(number, column) for the distinct columns of a cluster, ascending; returns how many */
+/* Calls put(number, pair) for the distinct pairs of columns of a cluster, ascending; returns how many */
 template <typename Put>
 __device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, const Put &put)
 {
@@ -357,22 +354,22 @@ __device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, c
     const int32_t column = merge.step(list, held);
 
     if (column == tc_no_column) return num;
-    if (column == last) continue; // the last column of a window is repeated
-    put(num++, column);
-    last = column;
+    if (column / 2 == last) continue;
+    last = column / 2;
+    put(num++, last);
   }
 }
 
 /*
-  tc_build_bittcf_clusters_kernel - how many columns the clusters have
+  tc_build_bittcf_clusters_kernel - how many pairs of columns the clusters have
 
   Work:   a warp per cluster, and one more
   Lanes:  a window each
-  Arrays: the view up to tiles; num_columns [clusters + 1]; news; all device
-  Writes: num_columns once each, 0 behind the last; news->widest_cluster
+  Arrays: the view up to tiles; num_pairs [clusters + 1]; news; all device
+  Writes: num_pairs once each, 0 behind the last; news->widest_cluster
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_columns, tc_build_news *__restrict__ news)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_pairs, tc_build_news *__restrict__ news)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
@@ -381,49 +378,49 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clust
   const int32_t num = tc_walk_cluster(tc_window_list(T, c, lane), [](int32_t, int32_t) {});
 
   if (lane > 0) return;
-  num_columns[c] = static_cast<uint32_t>(num);
+  num_pairs[c] = static_cast<uint32_t>(num);
   atomicMax(&news->widest_cluster, num);
 }
 
 /*
-  tc_build_bittcf_local_kernel - the columns of the clusters, and what the windows call them
+  tc_build_bittcf_places_kernel - the pairs of the clusters, and where the columns of their windows are among them
 
   Work:   a warp per cluster
-  Lanes:  a window each; then columns of windows
+  Lanes:  a window each; then places of windows
   Arrays: the whole view; before [num_windows], sizes as above; all device
-  Writes: cluster_col, local_first, local once each
+  Writes: cluster_pair, place_first, place once each
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_local_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
 
   if (c >= T.num_clusters) return;
-  int32_t      *list = T.cluster_col + T.cluster_first[c];
-  const int32_t num  = tc_walk_cluster(tc_window_list(T, c, lane), [&](int32_t i, int32_t column) {
-    if (lane == 0) list[i] = column;
+  int32_t      *list = T.cluster_pair + T.cluster_first[c];
+  const int32_t num  = tc_walk_cluster(tc_window_list(T, c, lane), [&](int32_t i, int32_t pair) {
+    if (lane == 0) list[i] = pair;
   });
 
   __syncwarp();
   for (int32_t w = c * T.cluster_windows; w < min((c + 1) * T.cluster_windows, T.num_windows); ++w) {
     const tc_window W     = tc_load_window(T, w);
     const uint32_t *masks = tc_tiles_at(T, W.tiles);
-    const int64_t   first = before[w].groups;
-    tc_matrix_columns columns;
+    const int32_t   side  = TC_BITTCF_PLACES * tc_bittcf_place_blocks(W.num_groups()); // places of the columns of one number
+    uint16_t       *place = T.place + TC_BITTCF_BLOCK * before[w].place_blocks;
 
-    if (lane == 0) T.local_first[w] = static_cast<uint32_t>(first);
-    for (int32_t at = lane; at < TC_BITTCF_GROUP * W.num_groups(); at += tc_warp_size) {
-      const int32_t column = columns.base(W) + columns.entry(T, W, masks, T.panels, at);
+    if (lane == 0) T.place_first[w] = static_cast<uint32_t>(before[w].place_blocks);
+    for (int32_t at = lane; at < TC_BITTCF_GROUP * side; at += tc_warp_size) {
+      const int32_t column = W.column_base() + tc_column_entry(W, masks, TC_BITTCF_GROUP * min(at % side, W.num_groups() - 1) + at / side);
       int32_t       low = 0, high = num - 1;
 
       while (low < high) {
         const int32_t middle = (low + high) / 2;
 
-        if (list[middle] < column) low = middle + 1;
+        if (list[middle] < column / 2) low = middle + 1;
         else high = middle;
       }
-      T.local[TC_BITTCF_GROUP * first + at] = static_cast<uint16_t>(low);
+      place[at] = static_cast<uint16_t>(2 * low + column % 2);
     }
   }
 }

@@ -12,50 +12,37 @@
 */
 constexpr int tc_refill_threads = 256;
 
-template <int panels>
 static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ csr_val)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t w    = blockIdx.x * (tc_refill_threads / tc_warp_size) + threadIdx.x / tc_warp_size;
 
   if (w >= T.num_windows) return;
-  const tc_window        W     = tc_load_window(T, w);
-  const tc_mma_lane      at(lane);
-  const tc_mask_lane     bits(lane);
-  const int              first = TC_BITTCF_GROUP * at.row; // the bits of the lane's row
-  uint32_t               next  = W.val;
-  int32_t                entry[panels];
-  tc_group_batch<panels> batch;
+  const tc_window    W     = tc_load_window(T, w);
+  const tc_mma_lane  at(lane);
+  const tc_mask_lane bits(lane);
+  const int          first = TC_BITTCF_GROUP * at.row; // the bits of the lane's row
+  uint32_t           next  = W.val;
+  int32_t            entry = __ldg(T.csr_first + TC_BITTCF_ROWS * (int64_t)w + at.row);
+  tc_group_batch     batch;
 
-#pragma unroll
-  for (int p = 0; p < panels; ++p) entry[p] = __ldg(T.csr_first + TC_BITTCF_PANEL * ((int64_t)panels * w + p) + at.row);
   for (int begin = 0; begin < W.num_groups(); begin += tc_batch) {
     batch.load_masks(T, W, begin, lane);
 #pragma unroll
     for (int i = 0; i < tc_batch; ++i) {
-#pragma unroll
-      for (int p = 0; p < panels; ++p) {
-        const uint32_t mask = batch.mask_of(i, p), row = mask >> first & 0xf;
+      const uint32_t mask = batch.mask_of(i), row = mask >> first & 0xf;
 
-        if (bits.is_set(mask)) __stcs(T.val + (next + bits.before(mask)), __ldg(csr_val + entry[p] + __popc(row & ((1u << at.k) - 1))));
-        entry[p] += __popc(row);
-        next += __popc(mask);
-      }
+      if (bits.is_set(mask)) __stcs(T.val + (next + bits.before(mask)), __ldg(csr_val + entry + __popc(row & ((1u << at.k) - 1))));
+      entry += __popc(row);
+      next += __popc(mask);
     }
   }
 }
 
-template <int panels>
-static tc_status tc_refill(const tc_bittcf *T, const double *csr_val, tc_stream stream)
-{
-  constexpr int warps = tc_refill_threads / tc_warp_size;
-
-  return tc_launch("tc_refill_bittcf", tc_refill_bittcf_kernel<panels>, ((int64_t)T->num_windows + warps - 1) / warps, tc_refill_threads, static_cast<cudaStream_t>(stream), *T, csr_val);
-}
-
 extern "C" tc_status tc_refill_bittcf(const void *view, const double *csr_val, tc_stream stream)
 {
-  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+  constexpr int    warps = tc_refill_threads / tc_warp_size;
+  const tc_bittcf *T     = static_cast<const tc_bittcf *>(view);
 
-  return T->panels == 1 ? tc_refill<1>(T, csr_val, stream) : T->panels == 2 ? tc_refill<2>(T, csr_val, stream) : tc_refill<4>(T, csr_val, stream);
+  return tc_launch("tc_refill_bittcf", tc_refill_bittcf_kernel, ((int64_t)T->num_windows + warps - 1) / warps, tc_refill_threads, static_cast<cudaStream_t>(stream), *T, csr_val);
 }

@@ -1,5 +1,4 @@
 #include "bittcf.cuh"
-#include "tc_bittcf_order.h"
 
 /*
   tc_rotated_rows_kernel - a row-major copy of B for tc_spmm_bittcf_kernel, whose lanes read one part of four rows at a time: those parts are moved within 128 bytes, by
@@ -62,8 +61,6 @@ static __global__ void __launch_bounds__(tc_turn_threads) tc_rotated_rows_kernel
 /* The copy as tc_window_product() reads it: sets of 8 * vectors columns from column `first` on */
 template <int vectors>
 struct tc_rotated_rows {
-  static constexpr int step = 1, set_step = 8 * vectors; // columns from one element of a fragment, and from one set, to the next
-
   const char *rows; // of the first set
   uint32_t    row_bytes;
   int         g;
@@ -92,41 +89,39 @@ struct tc_rotated_rows {
   Lanes:  see tc_window_product
   Arrays: the view; the rotated copy of B [num_cols, width]; C column-major; partial column-major; all device
   Writes: C once for each row that is not long, partial once for each segment
-  Launch: 4 or 8 warps per block, no shared memory.  Needs: sm_80, better sm_90.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped
+  Launch: 8 warps per block, no shared memory.  Needs: sm_80, better sm_90.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped
           operands), in double precision
 */
-/* Warps of a block, and blocks that an SM holds: what registers allow, 80, 128 or 168 to a thread */
-template <int panels, int sets>
-constexpr int tc_tile_warps = panels * sets > 8 || (panels == 2 && sets == 4) ? 4 : 8;
-template <int panels, int sets>
-constexpr int tc_tile_blocks = panels * sets > 8 ? 2 : panels * sets <= 2 || tc_tile_warps<panels, sets> == 4 ? 3 : 2;
+/* Warps of a block, and blocks that an SM holds: what registers allow, 80 or 128 to a thread */
+constexpr int tc_tile_warps = 8;
+template <int sets>
+constexpr int tc_tile_blocks = sets <= 2 ? 3 : 2;
 
 struct tc_tile_grid {
   int32_t chunks, whole; // pieces of B; those of `sets` sets, which come before those of sets - 1
 };
 
-template <int panels, int sets, int vectors>
+template <int sets, int vectors>
 __device__ __forceinline__ void tc_multiply_window(const tc_bittcf &T, int32_t w, const tc_rotated_rows<vectors> &dense, const tc_dense_output &out, int lane)
 {
-  const tc_window        W = tc_load_window(T, w);
-  tc_dense_sums<vectors> sums[panels][sets] = {};
+  tc_dense_sums<vectors> sums[sets] = {};
 
-  tc_window_product<panels, sets, vectors>(T, W, tc_matrix_columns(), dense, lane, sums);
-  tc_put_window<panels, sets, vectors>(T, w, dense, out, lane, sums);
+  tc_window_product<sets, vectors>(T, tc_load_window(T, w), dense, lane, sums);
+  tc_put_window<sets, vectors>(tc_rows_of_sums(T, w, lane), dense.first_column(), 1, 8 * vectors, out, sums);
 }
 
-template <int panels, int sets, int vectors>
-static __global__ void __launch_bounds__((tc_tile_warps<panels, sets> * tc_warp_size), (tc_tile_blocks<panels, sets>)) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
+template <int sets, int vectors>
+static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, tc_tile_blocks<sets>) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
 {
   const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t w = blockIdx.x / grid.chunks * tc_tile_warps<panels, sets> + threadIdx.x / tc_warp_size, chunk = blockIdx.x % grid.chunks;
+  const int32_t w = blockIdx.x / grid.chunks * tc_tile_warps + threadIdx.x / tc_warp_size, chunk = blockIdx.x % grid.chunks;
   const int32_t first = 8 * vectors * (sets * chunk - max(chunk - grid.whole, 0));
 
   if (w >= T.num_windows) return;
   const tc_rotated_rows<vectors> dense = {reinterpret_cast<const char *>(copy + first), static_cast<uint32_t>(sizeof(double) * width), tc_mma_lane(lane).row, first};
 
-  if (sets == 1 || chunk < grid.whole) tc_multiply_window<panels, sets, vectors>(T, w, dense, out, lane);
-  else tc_multiply_window<panels, (sets > 1 ? sets - 1 : 1), vectors>(T, w, dense, out, lane);
+  if (sets == 1 || chunk < grid.whole) tc_multiply_window<sets, vectors>(T, w, dense, out, lane);
+  else tc_multiply_window<(sets > 1 ? sets - 1 : 1), vectors>(T, w, dense, out, lane);
 }
 
 /* Fewer warps than this leave a device idle (unmeasured: 16 for each of 128 multiprocessors); then they take fewer columns each */
@@ -135,7 +130,7 @@ constexpr int64_t tc_few_warps = 2048;
 /* How many of `total` sets of 16 columns a warp takes at most: what fits into registers, and leaves enough warps */
 static int32_t tc_most_sets(const tc_bittcf *T, int32_t total)
 {
-  int32_t most = tc_bittcf_tuned("TC_BITTCF_SETS", T->panels == 4 ? 2 : 4);
+  int32_t most = 4;
 
   while (most > 1 && T->num_windows * (int64_t)((total + most - 1) / most) < tc_few_warps) --most;
   return most;
@@ -153,33 +148,25 @@ extern "C" size_t tc_spmm_bittcf_scratch(const void *view, int32_t n)
   return sizeof(double) * (static_cast<size_t>(T->num_cols) * tc_padded_columns(n) + static_cast<size_t>(tc_bittcf_num_slots(T)) * n);
 }
 
-template <int panels, int sets, int vectors>
+template <int sets, int vectors>
 static tc_status tc_launch_tiles(const tc_bittcf *T, const double *copy, int32_t width, int32_t chunks, int32_t whole, const tc_dense_output &out, cudaStream_t stream)
 {
-  constexpr int warps  = tc_tile_warps<panels, sets>;
-  const int64_t blocks = ((int64_t)T->num_windows + warps - 1) / warps * chunks;
+  const int64_t blocks = ((int64_t)T->num_windows + tc_tile_warps - 1) / tc_tile_warps * chunks;
 
-  return tc_launch("tc_spmm_bittcf_f64", tc_spmm_bittcf_kernel<panels, sets, vectors>, blocks, warps * tc_warp_size, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
+  return tc_launch("tc_spmm_bittcf_f64", tc_spmm_bittcf_kernel<sets, vectors>, blocks, tc_tile_warps * tc_warp_size, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
 }
 
-template <int panels>
 static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32_t width, const tc_dense_output &out, cudaStream_t stream)
 {
   const int32_t total = width / 16, most = tc_most_sets(T, total), chunks = (total + most - 1) / most, sets = width == 8 ? 0 : (total + chunks - 1) / chunks;
   const int32_t whole = total - chunks * (sets - 1);
 
   switch (sets) {
-  case 0: return tc_launch_tiles<panels, 1, 1>(T, copy, width, 1, 1, out, stream);
-  case 1: return tc_launch_tiles<panels, 1, 2>(T, copy, width, chunks, whole, out, stream);
-  case 2: return tc_launch_tiles<panels, 2, 2>(T, copy, width, chunks, whole, out, stream);
-#ifndef TC_TUNING
-  default:
-    if constexpr (panels == 4) return tc_fail(TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_f64: %d sets of columns for windows of %d panels", sets, panels);
-    else return sets == 3 ? tc_launch_tiles<panels, 3, 2>(T, copy, width, chunks, whole, out, stream) : tc_launch_tiles<panels, 4, 2>(T, copy, width, chunks, whole, out, stream);
-#else
-  case 3: return tc_launch_tiles<panels, 3, 2>(T, copy, width, chunks, whole, out, stream);
-  default: return tc_launch_tiles<panels, 4, 2>(T, copy, width, chunks, whole, out, stream);
-#endif
+  case 0: return tc_launch_tiles<1, 1>(T, copy, width, 1, 1, out, stream);
+  case 1: return tc_launch_tiles<1, 2>(T, copy, width, chunks, whole, out, stream);
+  case 2: return tc_launch_tiles<2, 2>(T, copy, width, chunks, whole, out, stream);
+  case 3: return tc_launch_tiles<3, 2>(T, copy, width, chunks, whole, out, stream);
+  default: return tc_launch_tiles<4, 2>(T, copy, width, chunks, whole, out, stream);
   }
 }
 
@@ -197,10 +184,6 @@ extern "C" tc_status tc_spmm_bittcf_f64(const void *view, const tc_spmm_args *ar
   const tc_dense_output out   = tc_output_of(T, args, args->scratch + static_cast<size_t>(T->num_cols) * width);
 
   TC_CALL(width == 8 ? tc_turn<1>(T, args, width, on) : tc_turn<2>(T, args, width, on));
-  switch (T->panels) {
-  case 1: TC_CALL(tc_launch_windows<1>(T, args->scratch, width, out, on)); break;
-  case 2: TC_CALL(tc_launch_windows<2>(T, args->scratch, width, out, on)); break;
-  default: TC_CALL(tc_launch_windows<4>(T, args->scratch, width, out, on));
-  }
+  TC_CALL(tc_launch_windows(T, args->scratch, width, out, on));
   return tc_add_long_rows("tc_spmm_bittcf_f64", T, out, on);
 }

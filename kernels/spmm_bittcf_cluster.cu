@@ -1,176 +1,241 @@
 #include "bittcf.cuh"
 
 /*
-  tc_spmm_bittcf_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf: the rows of B that the windows of a cluster share are brought into shared memory
-  once, straight from column-major B, 8 * vectors * sets columns at a time. Structural zeros are multiplied, see tc_spmm_bittcf_kernel.
+  tc_spmm_bittcf_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf. Each warp holds the tiles of a window in registers for all columns of B; the rows
+  of B that the windows of a cluster share come into shared memory, 16 columns at a time, straight from column-major B and ahead of their use. Structural zeros are
+  multiplied, see tc_spmm_bittcf_kernel.
 
-  Work:   a thread block per cluster and piece of B; neighbouring blocks share the cluster; a warp per window
-  Lanes:  consecutive rows of a column of B when copying; then see tc_window_product
-  Arrays: the view; B, C column-major; partial column-major; all device
-  Writes: C once for each row that is not long, partial once for each segment
-  Launch: 32 threads per window of a cluster, 256 at most; `capacity` doubles of shared memory.  Needs: sm_80, better sm_90.  Source: tc_bittcf.h; the condensed tiles of
-          Zhao et al., "Acc-SpMM", PPoPP'25; staging as everybody does for dense products
+  Work:   a thread block per cluster, a warp per window
+  Lanes:  pairs of rows of B when copying; then lane 4 g + k has columns g and g + 8 of B, row k of a group, and element (k, g) of its tile
+  Arrays: the view; B, C column-major; all device
+  Writes: C once for each row
+  Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80, better sm_90.  Source: tc_bittcf.h; the condensed tiles of Zhao et
+          al., "Acc-SpMM", PPoPP'25; the asynchronous pipeline of dense products
 */
-constexpr int tc_cluster_threads = 256;
+constexpr int tc_stage_columns = 16;
+constexpr int tc_most_stages   = 3;
 
-/* Registers: a cluster of windows of four panels has four warps */
-template <int panels>
-constexpr int tc_cluster_block = panels == 4 ? tc_cluster_threads / 2 : tc_cluster_threads;
-template <int panels>
-constexpr int tc_cluster_blocks = panels == 4 ? 3 : 2;
+/* By how many groups a warp can hold: warps of a block, blocks of a multiprocessor */
+template <int most>
+constexpr int tc_held_warps = most > TC_BITTCF_FEWER_GROUPS ? 12 : 16;
+template <int most>
+constexpr int tc_held_blocks = most <= 12 ? 2 : 1;
 
-/* From one column of B to the next in shared memory: four neighbouring rows of eight columns are in different banks */
-__host__ __device__ static inline int32_t tc_cluster_pitch(int32_t columns)
-{
-  return (columns + 11) / 16 * 16 + 4;
-}
-
-/* B as the lanes of a fragment find it, by the names of rows in the cluster */
-template <int vectors>
-struct tc_staged_columns {
-  static constexpr int step = 8, set_step = 8 * vectors; // columns from one element of a fragment, and from one set, to the next
-
-  const double *staged; // of column g
-  int32_t       pitch, first, g;
-
-  __device__ __forceinline__ void fetch(tc_dense_fragment<vectors> &b, int32_t name, int set) const
-  {
-#pragma unroll
-    for (int v = 0; v < vectors; ++v) b.x[v] = staged[8 * (vectors * set + v) * pitch + name];
-  }
-  __device__ __forceinline__ int32_t first_column() const { return first + g; }
+struct tc_cluster_args {
+  const double *b;
+  int64_t       ldb;
+  uint32_t      pitch;    // bytes from one column of B to the next in shared memory: four neighbouring rows of eight columns are in different banks
+  int32_t       stages;   // buffers
+  int32_t       resident; // blocks that run at the same time: as many clusters later the next one begins
 };
 
-/* The same where a cluster has too many rows for shared memory */
-template <int vectors>
-struct tc_gathered_columns {
-  static constexpr int step = 8, set_step = 8 * vectors;
+/* The tiles of a window: the lane's elements, and where its rows of B are in shared memory, two to a register, in units of 8 bytes */
+template <int most>
+struct tc_held_window {
+  double   value[most];
+  uint32_t place[(most + 7) / 8 * 4];
 
-  const double  *b;
-  int64_t        ldb;
-  const int32_t *rows; // of B, by their names
-  int32_t        n, first, g;
-
-  __device__ __forceinline__ void fetch(tc_dense_fragment<vectors> &to, int32_t name, int set) const
+  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
   {
-    const int32_t row = __ldg(rows + name);
+    constexpr int      parts = (most + tc_warp_size - 1) / tc_warp_size;
+    const int          num   = W.num_groups();
+    const uint32_t    *masks = tc_tiles_at(T, W.tiles);
+    const uint4       *named = reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, 0, tc_mma_lane(lane).k));
+    const tc_mask_lane at(lane);
+    uint32_t           mask[parts], first[parts], before = W.val; // of group 32 p + lane; the values before it
 
 #pragma unroll
-    for (int v = 0; v < vectors; ++v) {
-      const int32_t column = first_column() + set * set_step + v * step;
+    for (int p = 0; p < parts; ++p) mask[p] = tc_warp_size * p + lane < num ? __ldg(masks + tc_warp_size * p + lane) : 0;
+#pragma unroll
+    for (int i = 0; i < most; i += TC_BITTCF_PLACES) {
+      if (i >= num) break;
+      const uint4 four = __ldg(named + i / TC_BITTCF_PLACES);
 
-      to.x[v] = column < n ? __ldg(b + row + column * ldb) : 0.0;
+      place[i / 2]     = four.x;
+      place[i / 2 + 1] = four.y;
+      place[i / 2 + 2] = four.z;
+      place[i / 2 + 3] = four.w;
+    }
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      const uint32_t own = __popc(mask[p]);
+      uint32_t       sum = own;
+
+#pragma unroll
+      for (int apart = 1; apart < tc_warp_size; apart *= 2) {
+        const uint32_t lower = __shfl_up_sync(tc_full_warp, sum, apart);
+
+        if (lane >= apart) sum += lower;
+      }
+      first[p] = before + sum - own;
+      before += __shfl_sync(tc_full_warp, sum, tc_warp_size - 1);
+    }
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
+      const uint32_t m = __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size), next = __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size);
+
+      value[i] = 0.0;
+      if (at.is_set(m)) value[i] = __ldcs(T.val + (next + at.before(m)));
     }
   }
-  __device__ __forceinline__ int32_t first_column() const { return first + g; }
+
+  /* Adds the product with 16 columns of B; `staged` is where the lane's first column begins */
+  __device__ __forceinline__ void multiply(int num, uint32_t staged, uint32_t pitch, tc_mma_tall_accumulator &sums) const
+  {
+#pragma unroll
+    for (int i = 0; i < most; ++i) {
+      if (i % TC_BITTCF_GROUP == 0 && i >= num) break;
+      const uint32_t at = tc_place_in<8>(place[i / 2], i % 2, staged);
+
+      tc_mma_m16n8k4(sums, tc_load_shared(at), tc_load_shared(at + 8 * pitch), value[i]);
+    }
+  }
 };
 
-template <int panels, int sets, int vectors, typename Dense>
-__device__ __forceinline__ void tc_multiply_cluster(const tc_bittcf &T, int32_t cluster, const Dense &dense, const tc_dense_output &out, int lane)
+/* The pairs of rows of B that a thread brings */
+constexpr int tc_pairs_of_thread = 2;
+
+/* `left` columns of B, 16 at most, on their way into a buffer. `aligned`: pairs are 16 aligned bytes. `last`: the pair of which B has one row only. */
+template <bool aligned>
+__device__ __forceinline__ void tc_stage_pairs(uint32_t buffer, const tc_cluster_args &args, const double *b, const int32_t (&pairs)[tc_pairs_of_thread], int32_t num, int32_t last, int32_t left)
 {
-  const int32_t begin = cluster * T.cluster_windows, end = min(begin + T.cluster_windows, T.num_windows);
-
-  for (int32_t w = begin + threadIdx.x / tc_warp_size; w < end; w += blockDim.x / tc_warp_size) {
-    const tc_window        W = tc_load_window(T, w);
-    tc_dense_sums<vectors> sums[panels][sets] = {};
-
-    tc_window_product<panels, sets, vectors>(T, W, tc_cluster_columns{__ldg(T.local_first + w)}, dense, lane, sums);
-    tc_put_window<panels, sets, vectors>(T, w, dense, out, lane, sums);
-  }
-}
-
-/* 8 * vectors * sets columns of B from `first` on, through shared memory */
-template <int panels, int sets, int vectors>
-__device__ __forceinline__ void tc_stage_and_multiply(const tc_bittcf &T, int32_t cluster, const int32_t *rows, int32_t num, const double *b, int64_t ldb, int32_t first, double *staged, const tc_dense_output &out)
-{
-  const int     lane  = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
-  const int32_t pitch = tc_cluster_pitch(num);
-
-  for (int32_t i = threadIdx.x; i < num; i += blockDim.x) {
-    const double *from = b + __ldg(rows + i) + first * ldb;
-
 #pragma unroll
-    for (int c = 0; c < 8 * vectors * sets; ++c) {
-      if (first + c < out.n) tc_copy_ahead(staged + c * pitch + i, from + c * ldb);
+  for (int r = 0; r < tc_pairs_of_thread; ++r) {
+    const int32_t i    = threadIdx.x + r * blockDim.x;
+    const double *from = b + 2 * (int64_t)pairs[r];
+    uint32_t      to   = buffer + 16 * i;
+
+    if (i >= num) continue;
+    if (aligned && left >= tc_stage_columns && pairs[r] != last) {
+#pragma unroll
+      for (int j = 0; j < tc_stage_columns; ++j, from += args.ldb, to += args.pitch) tc_copy_ahead_16(to, from);
+    } else {
+#pragma unroll 1
+      for (int j = 0; j < min(left, tc_stage_columns); ++j, from += args.ldb, to += args.pitch) {
+        tc_copy_ahead_8(to, from);
+        if (pairs[r] != last) tc_copy_ahead_8(to + 8, from + 1);
+      }
     }
   }
-  tc_copies_done();
-  __syncthreads();
-  tc_multiply_cluster<panels, sets, vectors>(T, cluster, tc_staged_columns<vectors>{staged + g * pitch, pitch, first, g}, out, lane);
 }
 
-template <int panels, int sets, int vectors>
-static __global__ void __launch_bounds__(tc_cluster_block<panels>, tc_cluster_blocks<panels>) tc_spmm_bittcf_cluster_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ b, int64_t ldb, int32_t pieces, int32_t capacity, const __grid_constant__ tc_dense_output out)
+/* What a later block will read of the matrix, into the L2 cache: all that it waits for is one latency after the other otherwise */
+__device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t cluster, int lane)
 {
-  extern __shared__ double tc_staged[];
-  constexpr int  columns = 8 * vectors * sets;
-  const int32_t  cluster = blockIdx.x / pieces, first = blockIdx.x % pieces * columns;
-  const int32_t *rows    = T.cluster_col + T.cluster_first[cluster];
-  const int32_t  num     = static_cast<int32_t>(T.cluster_first[cluster + 1] - T.cluster_first[cluster]);
+  constexpr int line = 128;
+  const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
 
-  if ((sets == 1 || out.n - first > 8 * vectors) && columns * tc_cluster_pitch(num) <= capacity) {
-    tc_stage_and_multiply<panels, sets, vectors>(T, cluster, rows, num, b, ldb, first, tc_staged, out);
-    return;
+  if (cluster >= T.num_clusters) return;
+  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
+  if (w >= T.num_windows) return;
+  const tc_window W   = tc_load_window(T, w);
+  const uint32_t  end = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
+
+  for (uint32_t e = W.val + line / 8 * lane; e < end; e += line / 8 * tc_warp_size) tc_prefetch(T.val + e);
+  if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
+  if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
+  if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
+}
+
+template <int most, bool aligned>
+static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), tc_held_blocks<most>) tc_spmm_bittcf_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_cluster_args args, const __grid_constant__ tc_dense_output out)
+{
+  extern __shared__ __align__(128) double tc_staged[];
+  const int            lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
+  const int32_t        cluster = blockIdx.x, w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size, v = min(w, T.num_windows - 1);
+  const tc_window      W           = tc_load_window(T, v);
+  const uint32_t       place_first = __ldg(T.place_first + v), first_pair = __ldg(T.cluster_first + cluster);
+  const int2           rows = w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
+  const int32_t        num  = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first_pair), num_groups = w == v ? W.num_groups() : 0;
+  const int32_t        last = T.num_cols % 2 ? T.num_cols / 2 : -1;
+  const uint32_t       size = tc_stage_columns * args.pitch, bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * size;
+  const double        *b = args.b;
+  int32_t              pairs[tc_pairs_of_thread];
+  uint32_t             staged = bottom, unused = top - size;
+  tc_held_window<most> tiles;
+
+#pragma unroll
+  for (int r = 0; r < tc_pairs_of_thread; ++r) pairs[r] = static_cast<int32_t>(threadIdx.x + r * blockDim.x) < num ? __ldg(T.cluster_pair + first_pair + threadIdx.x + r * blockDim.x) : 0;
+#pragma unroll 1
+  for (int32_t s = 0; s < args.stages - 1; ++s, b += tc_stage_columns * args.ldb) {
+    tc_stage_pairs<aligned>(bottom + s * size, args, b, pairs, num, last, out.n - tc_stage_columns * s);
+    tc_copies_end();
   }
-  for (int32_t part = first; part < first + columns && part < out.n; part += 8 * vectors) {
-    if (8 * vectors * tc_cluster_pitch(num) <= capacity) tc_stage_and_multiply<panels, 1, vectors>(T, cluster, rows, num, b, ldb, part, tc_staged, out);
-    else tc_multiply_cluster<panels, 1, vectors>(T, cluster, tc_gathered_columns<vectors>{b, ldb, rows, out.n, part, tc_mma_lane(threadIdx.x % tc_warp_size).row}, out, threadIdx.x % tc_warp_size);
-    __syncthreads(); // before the next part is staged
+  if (num_groups > 0) tiles.load(T, W, place_first, lane);
+  tc_prefetch_cluster(T, cluster + args.resident, lane);
+  const bool whole = __all_sync(tc_full_warp, tc_is_pair(out, rows));
+  double    *to    = out.c + rows.x + g * out.ldc;
+
+#pragma unroll 1
+  for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc, b += tc_stage_columns * args.ldb) {
+    tc_mma_tall_accumulator sums[1] = {};
+
+    tc_copies_done_but(args.stages - 2);
+    __syncthreads();
+    tc_stage_pairs<aligned>(unused, args, b, pairs, num, last, out.n - first - tc_stage_columns * (args.stages - 1));
+    tc_copies_end();
+    tiles.multiply(num_groups, staged + g * args.pitch, args.pitch, sums[0]);
+    if (whole && first + tc_stage_columns <= out.n) {
+      tc_put_pair(to, sums[0].c[0], sums[0].c[1]);
+      tc_put_pair(to + 8 * out.ldc, sums[0].c[2], sums[0].c[3]);
+    } else tc_put_window<1, 2>(rows, first + g, 8, tc_stage_columns, out, sums);
+    unused = staged;
+    staged = staged + size == top ? bottom : staged + size;
   }
 }
 
-/* Doubles of shared memory with which two blocks run on an SM */
-static tc_status tc_cluster_capacity(int32_t *capacity)
+static tc_status tc_attribute(cudaDeviceAttr attribute, int *value)
 {
-  int device, bytes;
+  int device;
 
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device) == cudaSuccess, TC_ERR_DEVICE, "tc_spmm_bittcf_cluster_f64: the device does not say how much shared memory it has");
-  *capacity = (bytes / 2 - 1024) / static_cast<int32_t>(sizeof(double));
+  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: the device does not say what it has");
   return TC_OK;
 }
 
-template <int panels, int sets, int vectors>
+template <int most>
 static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args, const tc_dense_output &out, cudaStream_t stream)
 {
-  constexpr int columns = 8 * vectors * sets;
-  const int32_t pieces  = (args->n + columns - 1) / columns;
-  const int64_t blocks  = (int64_t)T->num_clusters * pieces;
-  int32_t       capacity = 0;
+  const bool      aligned = args->ldb % 2 == 0 && reinterpret_cast<uintptr_t>(args->b) % 16 == 0;
+  const auto      kernel  = aligned ? tc_spmm_bittcf_cluster_kernel<most, true> : tc_spmm_bittcf_cluster_kernel<most, false>;
+  const uint32_t  pitch   = sizeof(double) * ((2 * T->widest_cluster + 11) / 16 * 16 + 4);
+  tc_cluster_args cluster = {args->b, args->ldb, pitch, tc_most_stages, 0};
+  int             room, processors;
 
-  TC_CHECK(blocks <= INT32_MAX, TC_ERR_LIMIT, "tc_spmm_bittcf_cluster_f64: %lld thread blocks, a grid holds %d", (long long)blocks, INT32_MAX);
-  TC_CALL(tc_cluster_capacity(&capacity));
-  if (columns * tc_cluster_pitch(T->widest_cluster) < capacity) capacity = columns * tc_cluster_pitch(T->widest_cluster);
-  const int bytes = capacity * static_cast<int>(sizeof(double));
+  TC_CALL(tc_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
+  TC_CALL(tc_attribute(cudaDevAttrMultiProcessorCount, &processors));
+  while (cluster.stages > 2 && cluster.stages * tc_stage_columns * static_cast<int>(pitch) > room / tc_held_blocks<most>) --cluster.stages;
+  cluster.resident = processors * tc_held_blocks<most>;
+  const int bytes  = cluster.stages * tc_stage_columns * static_cast<int>(pitch);
 
-  TC_CHECK(cudaFuncSetAttribute(tc_spmm_bittcf_cluster_kernel<panels, sets, vectors>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: no %d bytes of shared memory", bytes);
-  return tc_launch_grid("tc_spmm_bittcf_cluster_f64", tc_spmm_bittcf_cluster_kernel<panels, sets, vectors>, dim3((unsigned)blocks), tc_cluster_block<panels>, bytes, stream, *T, args->b, args->ldb, pieces, capacity, out);
+  TC_CHECK(bytes <= room, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: clusters need %d bytes of shared memory, a thread block has %d", bytes, room);
+  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: no %d bytes of shared memory", bytes);
+  return tc_launch_grid("tc_spmm_bittcf_cluster_f64", kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, bytes, stream, *T, cluster, out);
 }
 
-template <int panels>
-static tc_status tc_launch_pieces(const tc_bittcf *T, const tc_spmm_args *args, const tc_dense_output &out, cudaStream_t stream)
+/* Fewer columns do not pay for bringing the tiles in (docs/performance.md) */
+enum { TC_FEWEST_CLUSTERED = 48 };
+
+extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
-  if (args->n <= 8) return tc_launch_clusters<panels, 1, 1>(T, args, out, stream);
-  if (args->n <= 16) return tc_launch_clusters<panels, 1, 2>(T, args, out, stream);
-  return tc_launch_clusters<panels, 2, 2>(T, args, out, stream);
+  return static_cast<const tc_bittcf *>(view)->num_clusters > 0 && n >= TC_FEWEST_CLUSTERED;
 }
 
-extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)
 {
-  return sizeof(double) * static_cast<size_t>(tc_bittcf_num_slots(static_cast<const tc_bittcf *>(view))) * n;
+  return 0;
 }
 
 extern "C" tc_status tc_spmm_bittcf_cluster_f64(const void *view, const tc_spmm_args *args, void *stream)
 {
   const tc_bittcf      *T   = static_cast<const tc_bittcf *>(view);
   const cudaStream_t    on  = static_cast<cudaStream_t>(stream);
-  const tc_dense_output out = tc_output_of(T, args, args->scratch);
+  const tc_dense_output out = tc_output_of(T, args, nullptr);
 
-  TC_CHECK(T->num_clusters > 0 || T->num_windows == 0, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: the rows of this matrix share too few columns for clusters");
   if (T->num_windows == 0) return TC_OK;
-  switch (T->panels) {
-  case 1: TC_CALL(tc_launch_pieces<1>(T, args, out, on)); break;
-  case 2: TC_CALL(tc_launch_pieces<2>(T, args, out, on)); break;
-  default: TC_CALL(tc_launch_pieces<4>(T, args, out, on));
-  }
-  return tc_add_long_rows("tc_spmm_bittcf_cluster_f64", T, out, on);
+  TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: the rows of this matrix share too few columns for clusters, or have too many");
+  if (T->widest_window <= 12 && T->cluster_windows == 16) return tc_launch_clusters<12>(T, args, out, on);
+  if (T->widest_window <= 24) return tc_launch_clusters<24>(T, args, out, on);
+  if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return tc_launch_clusters<TC_BITTCF_FEWER_GROUPS>(T, args, out, on);
+  return tc_launch_clusters<TC_BITTCF_MOST_GROUPS>(T, args, out, on);
 }

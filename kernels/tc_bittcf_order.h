@@ -1,46 +1,53 @@
 /*
-  Choosing a tc_bittcf_order: candidates are natural order with 1, 2 and 4 panels in a row, and, where a few rows look as if the matrix came from a grid, windows of 2 and
-  of 2 x 2 panels of neighbouring lines. Each is tried on a sample of windows; the cheapest wins. Plain C, the same on the host and in the host code of the CUDA builder.
+  Choosing a tc_bittcf_order: candidates are natural order and, where a few rows look as if the matrix came from a grid, bricks of neighbouring lines. Each is tried on a
+  sample; the cheapest wins. Plain C, the same on the host and in the host code of the CUDA builder.
 */
 #pragma once
 #include "tc_bittcf.h"
 #include <string.h>
-#ifdef TC_TUNING
-  #include <stdlib.h>
-#endif
-
-/* A number that experiments set in the environment, in builds with -DTC_TUNING: TC_BITTCF_PANELS (of a window), TC_BITTCF_GRIDS (0: natural order only), TC_BITTCF_SETS */
-static inline int tc_bittcf_tuned(const char *variable, int otherwise)
-{
-#ifdef TC_TUNING
-  if (getenv(variable)) return atoi(getenv(variable));
-#endif
-  (void)variable;
-  return otherwise;
-}
 
 enum {
   TC_BITTCF_PROBES         = 3,                        // rows that are looked at
-  TC_BITTCF_MAX_ORDERS     = 3 + 3 * TC_BITTCF_PROBES,
-  TC_BITTCF_SAMPLE         = 512,                      // windows of each candidate, if it has so many
-  TC_BITTCF_SHORTEST_LINE  = 24,                       // rows; shorter lines leave too much of their last panel unused
+  TC_BITTCF_MAX_ORDERS     = 1 + 3 * TC_BITTCF_PROBES,
+  TC_BITTCF_NEIGHBOURS     = 4,                        // windows that are sampled together
+  TC_BITTCF_SAMPLE         = 512,                      // such neighbourhoods of each candidate, if it has so many
+  TC_BITTCF_SHORTEST_LINE  = 24,                       // rows; shorter lines leave too much of their last window unused
   TC_BITTCF_GAP            = 8                         // columns further apart than this belong to different lines
 };
 
-/* What the windows of a sample hold. A long row counts as its first segment. */
+/* What the neighbourhoods of a sample hold: entries, groups of distinct columns, and those of them that each window has entries in. A long row counts as its first segment. */
 typedef struct {
   int64_t entries, groups, masks;
 } tc_bittcf_sample;
 
-/* Window `i` of the `num` windows of rows that a sample consists of */
-TC_BOTH_SIDES int32_t tc_bittcf_sampled_window(const tc_bittcf_order *O, int32_t i, int32_t num)
+/* Windows from one neighbourhood to the next: one in each brick */
+TC_BOTH_SIDES int32_t tc_bittcf_neighbourhood_step(const tc_bittcf_order *O)
 {
-  return (int32_t)((int64_t)i * tc_bittcf_num_row_windows(O) / num);
+  const int32_t brick = O->brick[0] * O->brick[1] * O->brick[2];
+
+  return brick < TC_BITTCF_NEIGHBOURS ? TC_BITTCF_NEIGHBOURS : brick;
+}
+
+TC_BOTH_SIDES int32_t tc_bittcf_neighbourhoods(const tc_bittcf_order *O)
+{
+  return (tc_bittcf_num_row_windows(O) + tc_bittcf_neighbourhood_step(O) - 1) / tc_bittcf_neighbourhood_step(O);
 }
 
 TC_BOTH_SIDES int32_t tc_bittcf_sample_size(const tc_bittcf_order *O)
 {
-  return tc_bittcf_num_row_windows(O) < TC_BITTCF_SAMPLE ? tc_bittcf_num_row_windows(O) : TC_BITTCF_SAMPLE;
+  return tc_bittcf_neighbourhoods(O) < TC_BITTCF_SAMPLE ? tc_bittcf_neighbourhoods(O) : TC_BITTCF_SAMPLE;
+}
+
+/*
+  The row that is packed row `i` of neighbourhood `s` of the `num` that a sample consists of, -1 if there is none. In bricks that are several lines thick, the windows of
+  a neighbourhood are those of 2 x 2 lines; else they follow each other.
+*/
+TC_BOTH_SIDES int32_t tc_bittcf_sampled_row(const tc_bittcf_order *O, int32_t num_rows, int32_t s, int32_t num, int32_t i)
+{
+  const int32_t first = tc_bittcf_neighbourhood_step(O) * (int32_t)((int64_t)s * tc_bittcf_neighbourhoods(O) / num), n = i / TC_BITTCF_ROWS;
+  const int32_t w = first + (O->brick[2] > 1 ? n % 2 + O->brick[1] * (n / 2) : n);
+
+  return w < tc_bittcf_num_row_windows(O) ? tc_bittcf_row(O, num_rows, w, i % TC_BITTCF_ROWS) : -1;
 }
 
 /* The row that probe `p` looks at: rows of a grid that are likely to be inside it */
@@ -56,26 +63,19 @@ static inline int32_t tc_bittcf_round_up(int64_t n, int64_t step)
   return (int32_t)((n + step - 1) / step * step);
 }
 
-/* Lines of n0 rows, n1 of them in a plane; panels and brick as they are in the struct */
-static inline tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int px, int py, int pz, int bx, int by, int bz)
+/* Lines of n0 rows, n1 of them in a plane */
+static inline tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int bx, int by, int bz)
 {
   tc_bittcf_order O;
 
   memset(&O, 0, sizeof O);
-  O.n[0]      = n0;
-  O.n[1]      = n1;
-  O.n[2]      = n0 > 0 ? (int32_t)((num_rows + (int64_t)n0 * n1 - 1) / ((int64_t)n0 * n1)) : 0;
-  O.panels[0] = (uint8_t)px;
-  O.panels[1] = (uint8_t)py;
-  O.panels[2] = (uint8_t)pz;
-  O.brick[0]  = (uint8_t)bx;
-  O.brick[1]  = (uint8_t)by;
-  O.brick[2]  = (uint8_t)bz;
-  for (int d = 0; d < 3; ++d) {
-    const int64_t panels = d == 0 ? ((int64_t)O.n[0] + TC_BITTCF_PANEL - 1) / TC_BITTCF_PANEL : O.n[d];
-
-    O.windows[d] = tc_bittcf_round_up((panels + O.panels[d] - 1) / O.panels[d], O.brick[d]);
-  }
+  O.n[0]     = n0;
+  O.n[1]     = n1;
+  O.n[2]     = n0 > 0 ? (int32_t)((num_rows + (int64_t)n0 * n1 - 1) / ((int64_t)n0 * n1)) : 0;
+  O.brick[0] = (uint8_t)bx;
+  O.brick[1] = (uint8_t)by;
+  O.brick[2] = (uint8_t)bz;
+  for (int d = 0; d < 3; ++d) O.windows[d] = tc_bittcf_round_up(d == 0 ? ((int64_t)O.n[0] + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS : O.n[d], O.brick[d]);
   return O;
 }
 
@@ -115,9 +115,6 @@ static inline void tc_bittcf_find_strides(const int32_t *col, int32_t length, in
 
 static inline int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
 {
-  const int panels = O.panels[0] * O.panels[1] * O.panels[2];
-
-  if (tc_bittcf_tuned("TC_BITTCF_PANELS", panels) != panels) return num;
   for (int i = 0; i < num; ++i) {
     if (memcmp(&orders[i], &O, sizeof O) == 0) return num;
   }
@@ -125,47 +122,49 @@ static inline int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittc
   return num + 1;
 }
 
-/* The candidates: col[p] are the columns of row tc_bittcf_probed_row(p), length[p] of them, 0 for rows that are too long or not there. Returns how many. */
+/*
+  The candidates: col[p] are the columns of row tc_bittcf_probed_row(p), length[p] of them, 0 for rows that are too long or not there. Returns how many. Bricks are of 16
+  windows.
+*/
 static inline int tc_bittcf_orders(int32_t num_rows, const int32_t *const col[TC_BITTCF_PROBES], const int32_t length[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
 {
-  int num = 0;
+  int num = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1));
 
-  for (int panels = 1; panels <= TC_BITTCF_MAX_PANELS; panels *= 2) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, num_rows, 1, panels, 1, 1, 1, 1, 1));
-  for (int p = 0; p < TC_BITTCF_PROBES && tc_bittcf_tuned("TC_BITTCF_GRIDS", 1); ++p) {
+  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
     int32_t line, plane;
 
     tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 0, &line, &plane);
     if (line == 0) tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 1, &line, &plane);
-    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 1, 2, 1, 2, 4, 1));
+    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1));
     if (plane > 0) {
-      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 1, 2, 1, 2, 4, 1));
-      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 2, 2, 2, 2, 2));
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 2, 8, 1));
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 4, 4));
     }
   }
   return num;
 }
 
-/*
-  The cheapest order by its sample. A group costs the transport of its rows of B, a mask that of its values and the multiplication: two to one. What comes later must
-  be better by a sixteenth. Samples without entries are not considered.
-*/
+/* The cheapest order by its sample: the one that has to bring the fewest rows of B. What comes later must be better by a sixteenth. Samples without entries are not considered. */
 static inline int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
 {
   int best = 0;
 
   for (int i = 1; i < num; ++i) {
-    const int64_t cost = 2 * sample[i].groups + sample[i].masks, best_cost = 2 * sample[best].groups + sample[best].masks;
-
-    if (sample[i].entries > 0 && 16 * cost * sample[best].entries < 15 * best_cost * sample[i].entries) best = i;
+    if (sample[i].entries > 0 && 16 * sample[i].groups * sample[best].entries < 15 * sample[best].groups * sample[i].entries) best = i;
   }
   return best;
 }
 
-/* Takes an order into a view whose num_rows, num_long and num_segments are set; the windows of segments come later */
-static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O)
+/*
+  Takes an order into a view whose num_rows, num_long and num_segments are set; the windows of segments come later. Windows of many groups are held by 12 warps of a
+  thread block, others by 16: then bricks lose a fourth.
+*/
+static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, const tc_bittcf_sample *sample)
 {
+  const int64_t windows = (int64_t)TC_BITTCF_NEIGHBOURS * tc_bittcf_sample_size(O);
+
   T->order           = *O;
-  T->panels          = O->panels[0] * O->panels[1] * O->panels[2];
-  T->num_row_windows = tc_bittcf_num_row_windows(O);
-  T->cluster_windows = TC_BITTCF_CLUSTER / tc_bittcf_window_rows(T->panels);
+  T->cluster_windows = sample->masks > 28 * windows ? 12 : 16;
+  if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_grid(T->num_rows, O->n[0], O->n[1], O->brick[0], O->brick[2] > 1 ? O->brick[1] : 6, O->brick[2] > 1 ? 3 : 1);
+  T->num_row_windows = tc_bittcf_num_row_windows(&T->order);
 }

@@ -11,21 +11,65 @@ __device__ __forceinline__ void tc_keep(uint32_t &a)
   asm volatile("" : "+r"(a));
 }
 
-/* A number on its way from global to shared memory; it is there after tc_copies_done() by the same thread */
-__device__ __forceinline__ void tc_copy_ahead(double *shared, const double *global)
+/* 16 or 8 bytes on their way from global to shared memory, an address of that. Copies up to tc_copies_end() are a batch. Before sm_80 they have arrived at once. */
+__device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const double *global)
 {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(static_cast<unsigned>(__cvta_generic_to_shared(shared))), "l"(global) : "memory");
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(shared), "l"(global) : "memory");
 #else
-  *shared = __ldg(global);
+  const double2 two = __ldg(reinterpret_cast<const double2 *>(global));
+
+  asm volatile("st.shared.v2.f64 [%0], {%1, %2};" : : "r"(shared), "d"(two.x), "d"(two.y) : "memory");
 #endif
 }
 
-__device__ __forceinline__ void tc_copies_done()
+__device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *global)
 {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.wait_all;" : : : "memory");
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(shared), "l"(global) : "memory");
+#else
+  asm volatile("st.shared.f64 [%0], %1;" : : "r"(shared), "d"(__ldg(global)) : "memory");
 #endif
+}
+
+__device__ __forceinline__ void tc_copies_end()
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+
+/* Waits for this thread's copies, but those of the last `batches` batches, 0 or 1 */
+__device__ __forceinline__ void tc_copies_done_but(int batches)
+{
+#if __CUDA_ARCH__ >= 800
+  if (batches == 0) asm volatile("cp.async.wait_group 0;" : : : "memory");
+  else asm volatile("cp.async.wait_group 1;" : : : "memory");
+#endif
+}
+
+__device__ __forceinline__ double tc_load_shared(uint32_t shared)
+{
+  double value;
+
+  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(shared));
+  return value;
+}
+
+__device__ __forceinline__ void tc_prefetch(const void *global)
+{
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(global));
+}
+
+/* base + unit * half of `two`, the low or the high one. One instruction; the compiler would rather compute it ahead and run out of registers. */
+template <int unit>
+__device__ __forceinline__ uint32_t tc_place_in(uint32_t two, bool high, uint32_t base)
+{
+  uint32_t at;
+
+  if (high) asm volatile("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(at) : "r"(two), "n"(unit << 8), "r"(base));
+  else asm volatile("dp2a.lo.u32.u32 %0, %1, %2, %3;" : "=r"(at) : "r"(two), "n"(unit), "r"(base));
+  return at;
 }
 
 /* A (8 x 4): lane holds A[row][k]. B (4 x 8): lane holds B[k][row]. C (8 x 8): lane holds C[row][2 * k] and C[row][2 * k + 1]. */

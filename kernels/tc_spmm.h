@@ -43,6 +43,8 @@ typedef struct {
   tc_arithmetic arithmetic;
   tc_precision  precision;
   int           min_sm;
+  /* NULL: it is there for what no other kernel of its format takes. Else: is it to be preferred for n columns? */
+  int (*suits)(const void *view, int32_t n);
   size_t (*scratch)(const void *view, int32_t n);
   /* Enqueues its launches and neither allocates nor synchronises */
   tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);

@@ -34,7 +34,7 @@ static const uint32_t *masks_of(const tc_bittcf *T, int32_t w)
 static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
 {
   const tc_bittcf_window *W       = &T->window[w];
-  const void             *columns = masks_of(T, w) + T->panels * W->num_groups;
+  const void             *columns = masks_of(T, w) + W->num_groups;
 
   return W->wide ? ((const int32_t *)columns)[at] : W->base + ((const uint16_t *)columns)[at];
 }
@@ -55,10 +55,9 @@ static void layout_by_hand(void **state)
 
   pack(&A, &T);
 
-  assert_int_equal(T.panels, 1);
   assert_int_equal(T.num_windows, 2);
   assert_int_equal(T.num_groups, 1 + 2);
-  assert_int_equal(T.num_masks, 3);
+  assert_int_equal(T.widest_window, 2);
   assert_int_equal(T.window[0].wide, 1);
   assert_int_equal(T.window[0].num_groups, 1); // 1, 2, 3, 70000
   assert_int_equal(T.window[0].base, 1);
@@ -109,10 +108,10 @@ static void long_rows_by_hand(void **state)
   for (int i = 0; i < 4; ++i) assert_int_equal(T.row_id[i], i == 1 ? 1 : TC_BITTCF_NO_ROW);
   for (int s = 0; s < 3; ++s) {
     for (int r = 0; r < 3; ++r) {
-      const int slot = tc_bittcf_window_rows(T.panels) * s + r, used = s < T.long_segments[r];
+      const int slot = TC_BITTCF_ROWS * s + r, used = s < T.long_segments[r];
 
-      assert_int_equal(T.row_id[tc_bittcf_window_rows(T.panels) * T.num_row_windows + slot], used ? ~slot : TC_BITTCF_NO_ROW);
-      if (used) assert_int_equal(T.csr_first[tc_bittcf_window_rows(T.panels) * T.num_row_windows + slot], A.row_ptr[T.long_row[r]] + 256 * s);
+      assert_int_equal(T.row_id[TC_BITTCF_ROWS * T.num_row_windows + slot], used ? ~slot : TC_BITTCF_NO_ROW);
+      if (used) assert_int_equal(T.csr_first[TC_BITTCF_ROWS * T.num_row_windows + slot], A.row_ptr[T.long_row[r]] + 256 * s);
     }
   }
   unpack(&T);
@@ -124,36 +123,30 @@ static void check_entries(const test_case *C)
 {
   tc_bittcf      T;
   unsigned char *seen    = calloc((size_t)C->A.nnz + 1, 1);
-  int64_t        entries = 0, next_val = 0, groups = 0, masks = 0;
+  int64_t        entries = 0, next_val = 0, groups = 0;
 
   pack(&C->A, &T);
   for (int32_t w = 0; w < T.num_windows; ++w) {
     const tc_bittcf_window *W     = &T.window[w];
-    const int32_t           rows  = tc_bittcf_window_rows(T.panels);
-    int32_t                 taken[TC_BITTCF_MAX_ROWS] = {0}, last = -1;
+    const int32_t           rows        = TC_BITTCF_ROWS;
+    int32_t                 taken[TC_BITTCF_ROWS] = {0}, last = -1;
 
     ASSERT_CASE(W->val == next_val, C, "window %d begins at value %u, expected %lld", w, W->val, (long long)next_val);
     groups += W->num_groups;
+    ASSERT_CASE(W->num_groups <= T.widest_window, C, "window %d has %d groups, the widest %d", w, W->num_groups, T.widest_window);
     for (int32_t i = 0; i < W->num_groups; ++i) {
-      uint32_t used = 0;
+      const uint32_t used = masks_of(&T, w)[i];
 
-      for (int32_t p = 0; p < T.panels; ++p) {
-        const uint32_t mask = masks_of(&T, w)[T.panels * i + p];
+      for (int bit = 0; bit < 32; ++bit) {
+        if (!(used >> bit & 1)) continue;
+        const int64_t entry = T.csr_first[(int64_t)rows * w + bit / 4] + taken[bit / 4]++;
 
-        used |= mask;
-        masks += mask != 0;
-        for (int bit = 0; bit < 32; ++bit) {
-          if (!(mask >> bit & 1)) continue;
-          const int32_t packed = 8 * p + bit / 4;
-          const int64_t entry  = T.csr_first[(int64_t)rows * w + packed] + taken[packed]++;
-
-          ASSERT_CASE(entry < C->A.nnz && !seen[entry], C, "window %d: entry %lld out of range or taken", w, (long long)entry);
-          seen[entry] = 1;
-          ++entries;
-          ASSERT_CASE(C->A.col[entry] == column_of(&T, w, 4 * i + bit % 4), C, "window %d: column %d, expected %d", w, column_of(&T, w, 4 * i + bit % 4), C->A.col[entry]);
-          ASSERT_CASE(memcmp(&T.val[next_val], &C->A.val[entry], sizeof(double)) == 0, C, "window %d: value %g, expected %g", w, T.val[next_val], C->A.val[entry]);
-          ++next_val;
-        }
+        ASSERT_CASE(entry < C->A.nnz && !seen[entry], C, "window %d: entry %lld out of range or taken", w, (long long)entry);
+        seen[entry] = 1;
+        ++entries;
+        ASSERT_CASE(C->A.col[entry] == column_of(&T, w, 4 * i + bit % 4), C, "window %d: column %d, expected %d", w, column_of(&T, w, 4 * i + bit % 4), C->A.col[entry]);
+        ASSERT_CASE(memcmp(&T.val[next_val], &C->A.val[entry], sizeof(double)) == 0, C, "window %d: value %g, expected %g", w, T.val[next_val], C->A.val[entry]);
+        ++next_val;
       }
       ASSERT_CASE(used != 0, C, "window %d: group %d is empty", w, i);
       for (int k = 0; k < 4; ++k) {
@@ -171,7 +164,7 @@ static void check_entries(const test_case *C)
       else ASSERT_CASE(taken[i] > 0 && taken[i] <= TC_SPMM_SEGMENT && ~id == rows * (w - T.num_row_windows) + i, C, "window %d: slot %d has %d entries", w, ~id, taken[i]);
     }
   }
-  ASSERT_CASE(entries == C->A.nnz && groups == T.num_groups && masks == T.num_masks, C, "%lld of %lld entries, %lld of %lld groups", (long long)entries, (long long)C->A.nnz, (long long)groups, (long long)T.num_groups);
+  ASSERT_CASE(entries == C->A.nnz && groups == T.num_groups, C, "%lld of %lld entries, %lld of %lld groups", (long long)entries, (long long)C->A.nnz, (long long)groups, (long long)T.num_groups);
   unpack(&T);
   free(seen);
 }
@@ -189,7 +182,7 @@ static void check_rows(const test_case *C)
 
   pack(&C->A, &T);
   for (int32_t r = 0; r < T.num_long; ++r) seen[T.long_row[r]] = 1;
-  for (int64_t i = 0; i < (int64_t)tc_bittcf_window_rows(T.panels) * T.num_windows; ++i) {
+  for (int64_t i = 0; i < (int64_t)TC_BITTCF_ROWS * T.num_windows; ++i) {
     if (T.row_id[i] < 0) continue;
     ASSERT_CASE(T.row_id[i] < T.num_rows && !seen[T.row_id[i]], C, "row %d twice", T.row_id[i]);
     seen[T.row_id[i]] = 1;
@@ -208,24 +201,34 @@ static void every_row_once(void **state)
 static void check_clusters(const test_case *C)
 {
   tc_bittcf T;
-  int64_t   widest = 0;
+  int64_t   widest = 0, places = 0;
 
   pack(&C->A, &T);
   for (int32_t c = 0; c < T.num_clusters; ++c) {
-    const int32_t *list = T.cluster_col + T.cluster_first[c];
+    const int32_t *list = T.cluster_pair + T.cluster_first[c];
     const int64_t  num  = T.cluster_first[c + 1] - T.cluster_first[c];
+    unsigned char *used = calloc((size_t)num + 1, 1);
 
     if (num > widest) widest = num;
     for (int64_t i = 1; i < num; ++i) ASSERT_CASE(list[i - 1] < list[i], C, "cluster %d does not ascend", c);
     for (int32_t w = c * T.cluster_windows; w < T.num_windows && w < (c + 1) * T.cluster_windows; ++w) {
-      for (int32_t at = 0; at < 4 * T.window[w].num_groups; ++at) {
-        const uint16_t local = T.local[4 * (size_t)T.local_first[w] + at];
+      const int32_t   groups = T.window[w].num_groups, side = TC_BITTCF_PLACES * tc_bittcf_place_blocks(groups);
+      const uint16_t *place = T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w];
 
-        ASSERT_CASE(local < num && list[local] == column_of(&T, w, at), C, "window %d: local %d of %lld is not column %d", w, local, (long long)num, column_of(&T, w, at));
+      ASSERT_CASE(TC_BITTCF_BLOCK * (int64_t)T.place_first[w] == places, C, "window %d: places begin at block %u", w, T.place_first[w]);
+      for (int32_t at = 0; at < 4 * side; ++at) {
+        const int32_t group = at % side < groups ? at % side : groups - 1, column = column_of(&T, w, 4 * group + at / side);
+
+        ASSERT_CASE(tc_bittcf_place_of(groups, at % side, at / side) == at, C, "window %d: place %d", w, at);
+        ASSERT_CASE(place[at] / 2 < num && 2 * list[place[at] / 2] + place[at] % 2 == column, C, "window %d: place %d of %lld pairs is not column %d", w, place[at], (long long)num, column);
+        used[place[at] / 2] = 1;
       }
+      places += 4 * side;
     }
+    for (int64_t i = 0; i < num; ++i) ASSERT_CASE(used[i], C, "cluster %d: nobody refers to pair %lld", c, (long long)i);
+    free(used);
   }
-  ASSERT_CASE(T.num_clusters == 0 || widest == T.widest_cluster, C, "widest cluster %lld, expected %d", (long long)widest, T.widest_cluster);
+  ASSERT_CASE(T.num_clusters == 0 || (widest == T.widest_cluster && places == T.num_places && T.num_long == 0), C, "widest cluster %lld, expected %d; %lld places", (long long)widest, T.widest_cluster, (long long)places);
   unpack(&T);
 }
 
@@ -311,13 +314,13 @@ static void nonfinite_values_stay_in_their_rows(void **state)
   test_all_cases(check_nonfinite);
 }
 
-/* Grids are recognised, and windows take neighbouring lines together */
+/* Grids are recognised, and clusters take neighbouring lines together; in how many windows depends on how many groups they have */
 static void grids_are_found(void **state)
 {
   static const struct {
     const char *generator;
-    int32_t     size, line, lines, panels;
-  } grids[] = {{"stencil27", 40, 40, 40, 4}, {"stencil7", 32, 32, 32, 4}, {"elasticity", 16, 48, 16, 4}, {"convection", 24, 24, 24, 4}};
+    int32_t     size, line, lines, windows;
+  } grids[] = {{"stencil27", 40, 40, 40, 16}, {"stencil7", 32, 32, 32, 16}, {"elasticity", 16, 48, 16, 12}, {"convection", 24, 24, 24, 16}};
 
   (void)state;
   for (size_t g = 0; g < sizeof grids / sizeof grids[0]; ++g) {
@@ -326,7 +329,8 @@ static void grids_are_found(void **state)
 
     ASSERT_OK(tc_generate(tc_generator_find(grids[g].generator), grids[g].size, 1, &A));
     pack(&A, &T);
-    if (T.order.n[0] != grids[g].line || T.order.n[1] != grids[g].lines || T.panels != grids[g].panels) fail_msg("%s: lines of %d, planes of %d lines, %d panels", grids[g].generator, T.order.n[0], T.order.n[1], T.panels);
+    if (T.order.n[0] != grids[g].line || T.order.n[1] != grids[g].lines) fail_msg("%s: lines of %d, planes of %d lines", grids[g].generator, T.order.n[0], T.order.n[1]);
+    if (T.cluster_windows != grids[g].windows || T.num_clusters == 0 || T.order.brick[0] * T.order.brick[1] * T.order.brick[2] != T.cluster_windows) fail_msg("%s: %d clusters of %d windows, bricks of %d x %d x %d", grids[g].generator, T.num_clusters, T.cluster_windows, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
     unpack(&T);
     tc_matrix_free(&A);
   }

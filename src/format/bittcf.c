@@ -29,15 +29,14 @@ static tc_status new_array(void *array, int64_t count, size_t item_size)
 
 /* --- which rows meet */
 
-static void sample_window(const tc_csr *A, const tc_bittcf_order *O, int32_t w, tc_bittcf_sample *S)
+static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int32_t s, int32_t num, tc_bittcf_sample *S)
 {
-  const int32_t   panels = O->panels[0] * O->panels[1] * O->panels[2];
-  tc_bittcf_lists L      = {.num = tc_bittcf_window_rows(panels)};
+  tc_bittcf_lists L = {.num = TC_BITTCF_LISTS};
   int32_t         column, place = 0;
-  uint32_t        holders, group = 0; // panels that hold a column of the present group
+  uint32_t        holders, group = 0; // windows that hold a column of the present group
 
   for (int32_t i = 0; i < L.num; ++i) {
-    const int32_t row = tc_bittcf_row(O, A->num_rows, w, i), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
+    const int32_t row = tc_bittcf_sampled_row(O, A->num_rows, s, num, i), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
 
     L.next[i] = A->col + (row < 0 ? 0 : A->row_ptr[row]);
     L.end[i]  = L.next[i] + length;
@@ -51,7 +50,7 @@ static void sample_window(const tc_csr *A, const tc_bittcf_order *O, int32_t w, 
       place = 0;
       group = 0;
     }
-    for (int32_t p = 0; p < panels; ++p) group |= (uint32_t)((holders >> TC_BITTCF_PANEL * p & 0xff) != 0) << p;
+    for (int32_t w = 0; w < TC_BITTCF_NEIGHBOURS; ++w) group |= (uint32_t)((holders >> TC_BITTCF_ROWS * w & 0xff) != 0) << w;
     ++place;
   }
 }
@@ -62,7 +61,7 @@ static void choose_order(const tc_csr *A, tc_bittcf *T)
   int32_t          length[TC_BITTCF_PROBES];
   tc_bittcf_order  orders[TC_BITTCF_MAX_ORDERS];
   tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS] = {{0}};
-  int              num;
+  int              num, best;
 
   for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
     const int32_t row = tc_bittcf_probed_row(A->num_rows, p);
@@ -72,18 +71,19 @@ static void choose_order(const tc_csr *A, tc_bittcf *T)
   }
   num = tc_bittcf_orders(A->num_rows, col, length, orders);
   for (int i = 0; i < num; ++i) {
-    const int32_t windows = tc_bittcf_sample_size(&orders[i]);
+    const int32_t neighbourhoods = tc_bittcf_sample_size(&orders[i]);
 
-    for (int32_t w = 0; w < windows; ++w) sample_window(A, &orders[i], tc_bittcf_sampled_window(&orders[i], w, windows), &sample[i]);
+    for (int32_t s = 0; s < neighbourhoods; ++s) sample_neighbourhood(A, &orders[i], s, neighbourhoods, &sample[i]);
   }
-  tc_bittcf_set_order(T, &orders[tc_bittcf_best_order(num, sample)]);
+  best = tc_bittcf_best_order(num, sample);
+  tc_bittcf_set_order(T, &orders[best], &sample[best]);
 }
 
 /* --- packed rows */
 
 static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
 {
-  const int32_t block = tc_bittcf_window_rows(T->panels);
+  const int32_t block = TC_BITTCF_ROWS;
   int32_t       windows = 0, longest = 0, r = 0;
 
   for (int32_t i = 0; i < A->num_rows; ++i) T->num_long += row_length(A, i) >= TC_BITTCF_LONG_ROW;
@@ -114,7 +114,7 @@ static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
 /* row_id and csr_first; length [8 * panels * num_windows] gets the entries of each packed row */
 static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
 {
-  const int32_t rows = tc_bittcf_window_rows(T->panels);
+  const int32_t rows = TC_BITTCF_ROWS;
 
   for (int64_t packed = 0; packed < (int64_t)rows * T->num_windows; ++packed) {
     const int32_t row = packed < (int64_t)rows * T->num_row_windows ? tc_bittcf_row(&T->order, T->num_rows, (int32_t)(packed / rows), (int32_t)(packed % rows)) : -1;
@@ -140,7 +140,7 @@ static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
 
 static tc_bittcf_lists rows_of_window(const tc_csr *A, const tc_bittcf *T, const uint16_t *length, int32_t w)
 {
-  tc_bittcf_lists L = {.num = tc_bittcf_window_rows(T->panels)};
+  tc_bittcf_lists L = {.num = TC_BITTCF_ROWS};
 
   for (int32_t i = 0; i < L.num; ++i) {
     const int64_t packed = (int64_t)L.num * w + i;
@@ -172,7 +172,8 @@ static tc_status lay_out(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
     wide         = tc_bittcf_is_wide(smallest, largest);
     T->window[w] = (tc_bittcf_window){.val = T->window[w].val, .tiles = (uint32_t)units, .base = smallest, .num_groups = (uint16_t)num_groups, .wide = (uint8_t)wide};
     T->num_groups += num_groups;
-    units += tc_bittcf_units(num_groups, T->panels, wide);
+    if (num_groups > T->widest_window) T->widest_window = num_groups;
+    units += tc_bittcf_units(num_groups, wide);
   }
   T->tile_units = units;
   TC_CHECK(units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)units, UINT32_MAX);
@@ -185,7 +186,7 @@ static void fill_tiles(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
   for (int32_t w = 0; w < T->num_windows; ++w) {
     const tc_bittcf_window *W       = &T->window[w];
     uint32_t               *mask    = (uint32_t *)((char *)T->tiles + 16 * (size_t)W->tiles);
-    void                   *columns = mask + T->panels * W->num_groups;
+    void                   *columns = mask + W->num_groups;
     tc_bittcf_lists         L       = rows_of_window(A, T, length, w);
     int32_t                 column = 0, last = 0;
     uint32_t                holders;
@@ -195,48 +196,56 @@ static void fill_tiles(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
       last = column;
       if (W->wide) ((int32_t *)columns)[at] = column;
       else ((uint16_t *)columns)[at] = (uint16_t)(column - W->base);
-      for (int32_t i = 0; i < L.num; ++i) mask[T->panels * (at / TC_BITTCF_GROUP) + i / TC_BITTCF_PANEL] |= (holders >> i & 1) << (TC_BITTCF_GROUP * (i % TC_BITTCF_PANEL) + at % TC_BITTCF_GROUP);
+      for (int32_t i = 0; i < L.num; ++i) mask[at / TC_BITTCF_GROUP] |= (holders >> i & 1) << (TC_BITTCF_GROUP * i + at % TC_BITTCF_GROUP);
     }
-    for (int32_t m = 0; m < T->panels * W->num_groups; ++m) T->num_masks += mask[m] != 0;
   }
 }
 
 /* --- clusters */
 
-/* The distinct columns of a cluster, ascending, into `to` unless that is NULL; returns how many. `columns` has room for those of all its windows. */
+static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
+{
+  const tc_bittcf_window *W    = &T->window[w];
+  const void             *from = (const uint32_t *)((const char *)T->tiles + 16 * (size_t)W->tiles) + W->num_groups;
+
+  return W->wide ? ((const int32_t *)from)[at] : W->base + ((const uint16_t *)from)[at];
+}
+
+static int32_t end_of_cluster(const tc_bittcf *T, int32_t cluster)
+{
+  return at_most((int64_t)T->num_windows - (int64_t)cluster * T->cluster_windows < T->cluster_windows ? T->num_windows : (cluster + 1) * T->cluster_windows, T->num_windows);
+}
+
+/* The distinct pairs of columns of a cluster, ascending, into `to` unless that is NULL; returns how many. `columns` has room for the columns of all its windows. */
 static int32_t merge_cluster(const tc_bittcf *T, int32_t cluster, int32_t *columns, int32_t *to)
 {
   const int32_t   first = cluster * T->cluster_windows;
-  tc_bittcf_lists L     = {.num = at_most(T->num_windows - first, T->cluster_windows)};
+  tc_bittcf_lists L     = {.num = end_of_cluster(T, cluster) - first};
   int32_t         column, num = 0, last = -1;
   uint32_t        holders;
 
   for (int32_t i = 0; i < L.num; ++i) {
-    const tc_bittcf_window *W    = &T->window[first + i];
-    const uint32_t         *mask = (const uint32_t *)((const char *)T->tiles + 16 * (size_t)W->tiles);
-    const void             *from = mask + T->panels * W->num_groups;
-
     L.next[i] = columns;
-    for (int32_t at = 0; at < TC_BITTCF_GROUP * W->num_groups; ++at) *columns++ = W->wide ? ((const int32_t *)from)[at] : W->base + ((const uint16_t *)from)[at];
+    for (int32_t at = 0; at < TC_BITTCF_GROUP * T->window[first + i].num_groups; ++at) *columns++ = column_of(T, first + i, at);
     L.end[i] = columns;
   }
   while (tc_bittcf_next_column(&L, &column, &holders)) {
-    if (column == last) continue; // the last column of a window is repeated
-    if (to) to[num] = column;
-    last = column;
+    if (column / 2 == last) continue;
+    last = column / 2;
+    if (to) to[num] = last;
     ++num;
   }
   return num;
 }
 
-static int32_t place_in(const int32_t *sorted, int32_t num, int32_t column)
+static int32_t place_in(const int32_t *sorted, int32_t num, int32_t pair)
 {
   int32_t low = 0;
 
   for (int32_t high = num - 1; low < high;) {
     const int32_t middle = (low + high) / 2;
 
-    if (sorted[middle] < column) low = middle + 1;
+    if (sorted[middle] < pair) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -244,63 +253,60 @@ static int32_t place_in(const int32_t *sorted, int32_t num, int32_t column)
 
 static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
 {
-  const int32_t first = cluster * T->cluster_windows, windows = at_most(T->num_windows - first, T->cluster_windows);
-  int32_t      *list  = T->cluster_col + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
+  int32_t *list = T->cluster_pair + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
 
-  for (int32_t w = first; w < first + windows; ++w) {
-    for (int32_t at = 0; at < TC_BITTCF_GROUP * T->window[w].num_groups; ++at) T->local[TC_BITTCF_GROUP * (size_t)T->local_first[w] + at] = (uint16_t)place_in(list, num, *columns++);
+  for (int32_t w = cluster * T->cluster_windows; w < end_of_cluster(T, cluster); ++w) {
+    const int32_t groups = T->window[w].num_groups, side = TC_BITTCF_PLACES * tc_bittcf_place_blocks(groups);
+    uint16_t     *place  = T->place + TC_BITTCF_BLOCK * (size_t)T->place_first[w];
+
+    for (int32_t at = 0; at < TC_BITTCF_GROUP * side; ++at) {
+      const int32_t column = column_of(T, w, TC_BITTCF_GROUP * at_most(at % side, groups - 1) + at / side);
+
+      place[at] = (uint16_t)(2 * place_in(list, num, column / 2) + column % 2);
+    }
   }
 }
 
-static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_columns, int32_t num_clusters)
+static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_pairs, int32_t num_clusters)
 {
-  int64_t  total  = 0;
-  int32_t  widest = 0;
-  uint32_t groups = 0;
+  int64_t total = 0, blocks = 0;
+  int32_t widest = 0;
 
   for (int32_t c = 0; c < num_clusters; ++c) {
-    num_columns[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
-    total += num_columns[c];
-    if ((int32_t)num_columns[c] > widest) widest = (int32_t)num_columns[c];
+    num_pairs[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
+    total += num_pairs[c];
+    if ((int32_t)num_pairs[c] > widest) widest = (int32_t)num_pairs[c];
   }
-  if (!tc_bittcf_clusters_pay(T->num_groups, total, num_clusters)) num_clusters = 0;
-  T->num_clusters        = num_clusters;
-  T->num_cluster_columns = num_clusters > 0 ? total : 0;
-  T->widest_cluster      = num_clusters > 0 ? widest : 0;
-  TC_CALL(new_array(&T->local_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->local_first));
-  TC_CALL(new_array(&T->local, num_clusters > 0 ? TC_BITTCF_GROUP * T->num_groups : 0, sizeof *T->local));
+  if (!tc_bittcf_clusters_pay(T->num_groups, total, widest)) num_clusters = 0;
+  for (int32_t w = 0; w < T->num_windows; ++w) blocks += tc_bittcf_place_blocks(T->window[w].num_groups);
+  T->num_clusters   = num_clusters;
+  T->num_pairs      = num_clusters > 0 ? total : 0;
+  T->num_places     = num_clusters > 0 ? TC_BITTCF_BLOCK * blocks : 0;
+  T->widest_cluster = num_clusters > 0 ? widest : 0;
+  TC_CALL(new_array(&T->place_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first));
+  TC_CALL(new_array(&T->place, T->num_places, sizeof *T->place));
   TC_CALL(new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
-  TC_CALL(new_array(&T->cluster_col, T->num_cluster_columns, sizeof *T->cluster_col));
+  TC_CALL(new_array(&T->cluster_pair, T->num_pairs, sizeof *T->cluster_pair));
   if (num_clusters == 0) return TC_OK;
-  for (int32_t w = 0; w < T->num_windows; ++w) {
-    T->local_first[w] = groups;
-    groups += T->window[w].num_groups;
-  }
+  T->place_first[0] = 0;
+  for (int32_t w = 1; w < T->num_windows; ++w) T->place_first[w] = T->place_first[w - 1] + (uint32_t)tc_bittcf_place_blocks(T->window[w - 1].num_groups);
   T->cluster_first[0] = 0;
-  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_columns[c];
+  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_pairs[c];
   for (int32_t c = 0; c < num_clusters; ++c) fill_cluster(T, c, columns);
   return TC_OK;
 }
 
 static tc_status make_clusters(tc_bittcf *T)
 {
-  const int32_t num_clusters = (T->num_windows + T->cluster_windows - 1) / T->cluster_windows;
-  int64_t       most         = 0;
+  const int32_t num_clusters = tc_bittcf_may_cluster(T) ? (T->num_windows + T->cluster_windows - 1) / T->cluster_windows : 0;
   int32_t      *columns      = NULL;
-  uint32_t     *num_columns  = NULL;
-  tc_status     status;
+  uint32_t     *num_pairs    = NULL;
+  tc_status     status       = new_array(&columns, (int64_t)TC_BITTCF_GROUP * T->cluster_windows * T->widest_window, sizeof *columns);
 
-  for (int32_t c = 0; c < num_clusters; ++c) {
-    int64_t groups = 0;
-
-    for (int32_t w = c * T->cluster_windows; w < T->num_windows && w < (c + 1) * T->cluster_windows; ++w) groups += T->window[w].num_groups;
-    if (groups > most) most = groups;
-  }
-  status = new_array(&columns, TC_BITTCF_GROUP * most, sizeof *columns);
-  if (status == TC_OK) status = new_array(&num_columns, num_clusters, sizeof *num_columns);
-  if (status == TC_OK) status = build_clusters(T, columns, num_columns, num_clusters);
+  if (status == TC_OK) status = new_array(&num_pairs, num_clusters, sizeof *num_pairs);
+  if (status == TC_OK) status = build_clusters(T, columns, num_pairs, num_clusters);
   free(columns);
-  free(num_columns);
+  free(num_pairs);
   return status;
 }
 
@@ -315,7 +321,7 @@ static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
   T->num_nonzeros = A->row_ptr[A->num_rows];
   choose_order(A, T);
   TC_CALL(list_long_rows(A, T));
-  packed = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  packed = TC_BITTCF_ROWS * (int64_t)T->num_windows;
   TC_CALL(new_array(&T->window, T->num_windows, sizeof *T->window));
   TC_CALL(new_array(&T->row_id, packed, sizeof *T->row_id));
   TC_CALL(new_array(&T->csr_first, packed, sizeof *T->csr_first));
@@ -345,7 +351,7 @@ static tc_status bittcf_build(const tc_csr *A, void *view)
 static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
 {
   const tc_bittcf *T      = view;
-  const int64_t    packed = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  const int64_t    packed = TC_BITTCF_ROWS * (int64_t)T->num_windows;
   int              num    = 0;
 
 #define ARRAY(member, role, count, item_size) arrays[num++] = (tc_array){#member, role, offsetof(tc_bittcf, member), (size_t)(count), item_size, 0}
@@ -355,12 +361,12 @@ static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   ARRAY(csr_first, TC_ROLE_INDEX, packed, sizeof *T->csr_first);
   ARRAY(long_row, TC_ROLE_INDEX, T->num_long, sizeof *T->long_row);
   ARRAY(long_segments, TC_ROLE_INDEX, T->num_long, sizeof *T->long_segments);
-  ARRAY(long_first, TC_ROLE_INDEX, T->panels > 0 ? tc_bittcf_long_blocks(T) + 1 : 0, sizeof *T->long_first);
+  ARRAY(long_first, TC_ROLE_INDEX, T->long_first ? tc_bittcf_long_blocks(T) + 1 : 0, sizeof *T->long_first);
   ARRAY(tiles, TC_ROLE_INDEX, T->tile_units, 16);
-  ARRAY(local_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_windows : 0, sizeof *T->local_first);
-  ARRAY(local, TC_ROLE_INDEX, T->num_clusters > 0 ? TC_BITTCF_GROUP * T->num_groups : 0, sizeof *T->local);
+  ARRAY(place_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first);
+  ARRAY(place, TC_ROLE_INDEX, T->num_places, sizeof *T->place);
   ARRAY(cluster_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_clusters + 1 : 0, sizeof *T->cluster_first);
-  ARRAY(cluster_col, TC_ROLE_INDEX, T->num_cluster_columns, sizeof *T->cluster_col);
+  ARRAY(cluster_pair, TC_ROLE_INDEX, T->num_pairs, sizeof *T->cluster_pair);
 #undef ARRAY
   return num;
 }
@@ -371,10 +377,10 @@ static void bittcf_stats(const void *view, tc_stats *stats)
 
   stats->num_nonzeros     = T->num_nonzeros;
   stats->num_slots        = T->num_nonzeros;
-  stats->num_tile_rows    = (int64_t)tc_bittcf_window_rows(T->panels) * T->num_windows;
+  stats->num_tile_rows    = TC_BITTCF_ROWS * (int64_t)T->num_windows;
   stats->num_nonempty_rows = T->num_rows;
-  snprintf(stats->classes, sizeof stats->classes, "%d windows of %dx%dx%d panels on %dx%dx%d, %lld groups, %.1f per tile, long %d, clusters %d (%.0f)", T->num_windows, T->order.panels[0], T->order.panels[1], T->order.panels[2], T->order.n[0], T->order.n[1],
-           T->order.n[2], (long long)T->num_groups, T->num_masks > 0 ? (double)T->num_nonzeros / (double)T->num_masks : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)T->num_cluster_columns / T->num_clusters : 0.0);
+  snprintf(stats->classes, sizeof stats->classes, "%d windows, bricks of %dx%dx%d on %dx%dx%d, %lld groups, %.1f per tile, long %d, clusters %d (%.0f pairs)", T->num_windows, T->order.brick[0], T->order.brick[1], T->order.brick[2], T->order.n[0], T->order.n[1],
+           T->order.n[2], (long long)T->num_groups, T->num_groups > 0 ? (double)T->num_nonzeros / (double)T->num_groups : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)T->num_pairs / T->num_clusters : 0.0);
 }
 
 const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL};

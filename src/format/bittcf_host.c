@@ -17,12 +17,12 @@ tc_status tc_bittcf_refill_host(const void *view, const double *csr_val)
     const tc_bittcf_window *W    = &T->window[w];
     const uint32_t         *mask = masks_of(T, W);
     double                 *val  = T->val + W->val;
-    int32_t                 next[TC_BITTCF_MAX_ROWS]; // entry of each packed row
+    int32_t                 next[TC_BITTCF_ROWS]; // entry of each packed row
 
-    memcpy(next, T->csr_first + (int64_t)tc_bittcf_window_rows(T->panels) * w, (size_t)tc_bittcf_window_rows(T->panels) * sizeof *next);
-    for (int32_t m = 0; m < T->panels * W->num_groups; ++m) {
-      for (int bit = 0; bit < TC_BITTCF_PANEL * TC_BITTCF_GROUP; ++bit) {
-        if (mask[m] >> bit & 1) *val++ = csr_val[next[TC_BITTCF_PANEL * (m % T->panels) + bit / TC_BITTCF_GROUP]++];
+    memcpy(next, T->csr_first + TC_BITTCF_ROWS * (int64_t)w, sizeof next);
+    for (int32_t i = 0; i < W->num_groups; ++i) {
+      for (int bit = 0; bit < TC_BITTCF_ROWS * TC_BITTCF_GROUP; ++bit) {
+        if (mask[i] >> bit & 1) *val++ = csr_val[next[bit / TC_BITTCF_GROUP]++];
       }
     }
   }
@@ -30,19 +30,19 @@ tc_status tc_bittcf_refill_host(const void *view, const double *csr_val)
 }
 
 /* The sums of the rows of a window for `n` columns of B */
-static void window_sums(const tc_bittcf *T, int32_t w, int32_t n, const double *b, int64_t ldb, double sum[TC_BITTCF_MAX_ROWS][COLUMNS])
+static void window_sums(const tc_bittcf *T, int32_t w, int32_t n, const double *b, int64_t ldb, double sum[TC_BITTCF_ROWS][COLUMNS])
 {
-  const tc_bittcf_window *W    = &T->window[w];
-  const uint32_t         *mask = masks_of(T, W);
-  const void             *columns = mask + T->panels * W->num_groups;
-  const double           *val  = T->val + W->val;
+  const tc_bittcf_window *W       = &T->window[w];
+  const uint32_t         *mask    = masks_of(T, W);
+  const void             *columns = mask + W->num_groups;
+  const double           *val     = T->val + W->val;
 
-  memset(sum, 0, TC_BITTCF_MAX_ROWS * sizeof *sum);
-  for (int32_t m = 0; m < T->panels * W->num_groups; ++m) {
-    for (int bit = 0; bit < TC_BITTCF_PANEL * TC_BITTCF_GROUP; ++bit) {
-      const int32_t at = TC_BITTCF_GROUP * (m / T->panels) + bit % TC_BITTCF_GROUP, row = TC_BITTCF_PANEL * (m % T->panels) + bit / TC_BITTCF_GROUP;
+  memset(sum, 0, TC_BITTCF_ROWS * sizeof *sum);
+  for (int32_t i = 0; i < W->num_groups; ++i) {
+    for (int bit = 0; bit < TC_BITTCF_ROWS * TC_BITTCF_GROUP; ++bit) {
+      const int32_t at = TC_BITTCF_GROUP * i + bit % TC_BITTCF_GROUP, row = bit / TC_BITTCF_GROUP;
 
-      if (!(mask[m] >> bit & 1)) continue;
+      if (!(mask[i] >> bit & 1)) continue;
       const int32_t column = W->wide ? ((const int32_t *)columns)[at] : W->base + ((const uint16_t *)columns)[at];
 
       for (int32_t j = 0; j < n; ++j) sum[row][j] = fma(*val, b[column + j * ldb], sum[row][j]);
@@ -60,14 +60,14 @@ static void put(double sum, double *c, int add)
 /* C from the sums of segments, column-major in `partial` */
 static void add_segments(const tc_bittcf *T, const tc_spmm_args *args)
 {
-  const int32_t rows = tc_bittcf_window_rows(T->panels);
-  const int64_t ld   = tc_bittcf_num_slots(T);
+  enum { ROWS = TC_BITTCF_ROWS };
+  const int64_t ld = tc_bittcf_num_slots(T);
 
   for (int32_t r = 0; r < T->num_long; ++r) {
     for (int32_t j = 0; j < args->n; ++j) {
       double sum = 0;
 
-      for (int32_t s = 0; s < T->long_segments[r]; ++s) sum += args->scratch[rows * (T->long_first[r / rows] + s) + r % rows + j * ld];
+      for (int32_t s = 0; s < T->long_segments[r]; ++s) sum += args->scratch[ROWS * (T->long_first[r / ROWS] + s) + r % ROWS + j * ld];
       put(sum, args->c + T->long_row[r] + j * args->ldc, args->add);
     }
   }
@@ -80,20 +80,19 @@ size_t tc_spmm_bittcf_host_scratch(const void *view, int32_t n)
 
 tc_status tc_spmm_bittcf_host(const void *view, const tc_spmm_args *args, void *stream)
 {
-  const tc_bittcf *T    = view;
-  const int32_t    rows = tc_bittcf_window_rows(T->panels);
-  const int64_t    ld   = tc_bittcf_num_slots(T);
+  const tc_bittcf *T  = view;
+  const int64_t    ld = tc_bittcf_num_slots(T);
 
   (void)stream;
   for (int32_t first = 0; first < args->n; first += COLUMNS) {
     const int32_t n = args->n - first < COLUMNS ? args->n - first : COLUMNS;
 
     for (int32_t w = 0; w < T->num_windows; ++w) {
-      const int32_t *row_id = T->row_id + (int64_t)rows * w;
-      double         sum[TC_BITTCF_MAX_ROWS][COLUMNS];
+      const int32_t *row_id = T->row_id + TC_BITTCF_ROWS * (int64_t)w;
+      double         sum[TC_BITTCF_ROWS][COLUMNS];
 
       window_sums(T, w, n, args->b + first * args->ldb, args->ldb, sum);
-      for (int32_t i = 0; i < rows; ++i) {
+      for (int32_t i = 0; i < TC_BITTCF_ROWS; ++i) {
         for (int32_t j = 0; j < n; ++j) {
           if (row_id[i] >= 0) put(sum[i][j], args->c + row_id[i] + (first + j) * args->ldc, args->add);
           else if (row_id[i] != TC_BITTCF_NO_ROW) args->scratch[~row_id[i] + (first + j) * ld] = sum[i][j];

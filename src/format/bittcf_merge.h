@@ -2,10 +2,12 @@
   Up to 32 ascending lists of columns merged: each distinct column once, ascending, with the lists that hold it.
 */
 #pragma once
-#include "../../kernels/tc_bittcf.h"
+#include "../../kernels/tc_bittcf_order.h"
+
+enum { TC_BITTCF_LISTS = TC_BITTCF_NEIGHBOURS * TC_BITTCF_ROWS };
 
 typedef struct {
-  const int32_t *next[TC_BITTCF_MAX_ROWS], *end[TC_BITTCF_MAX_ROWS];
+  const int32_t *next[TC_BITTCF_LISTS], *end[TC_BITTCF_LISTS];
   int32_t        num;
 } tc_bittcf_lists;
 

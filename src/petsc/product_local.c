@@ -130,6 +130,7 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, co
   if (!at_hand && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
   if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
+    if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n);
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
     S->kernel = tc_spmm_find(tc->dense.spmm, "csr");
   }
@@ -194,7 +195,7 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
 static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
-  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "csr"}, {.format = "hybrid"}, {NULL}};
+  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "csr"}, {.format = "hybrid"}, {NULL}};
   tc_spmm_options              options = asked[tc->settings.spmm];
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;

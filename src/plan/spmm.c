@@ -223,6 +223,18 @@ const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
   return find_kernel(S, format, NULL);
 }
 
+const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, int32_t n)
+{
+  int                   num;
+  const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
+
+  if (S->options.kernel != NULL) return kernel;
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(kernels[i].format, kernel->format) == 0 && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
+  }
+  return kernel;
+}
+
 static int is_allowed(const tc_spmm *S, const char *format)
 {
   for (size_t i = 0; S->options.exact_nonfinite && i < sizeof with_structural_zeros / sizeof with_structural_zeros[0]; ++i) {

@@ -50,6 +50,9 @@ void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
 tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
+/* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name */
+const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n);
+
 /* Enqueues the product; waits for the device only if a block is far. `view` is what the kernel's format says. */
 tc_status tc_spmm_multiply(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream);
 
