@@ -406,7 +406,9 @@ static void choices(void **state)
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
     expect_choice("stencil27", 16, 8, &by_default, "hybrid");
-    expect_choice("stencil27", 16, 128, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 16, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil7", 16, 64, &by_default, "hybrid");
     expect_choice("elasticity", 8, 8, &by_default, "hybrid");
     expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &exact, "hybrid");

@@ -18,7 +18,7 @@ typedef struct {
 } room;
 
 /* What the choice of a kernel depends on */
-typedef enum { COLUMNS, MEAN_ROW, LONGEST_ROW, SCATTERED, NUM_QUANTITIES } quantity;
+typedef enum { WORK, MEAN_ROW, LONGEST_ROW, SCATTERED, NUM_QUANTITIES } quantity; // WORK: mean row times columns, multiplications per row
 
 struct tc_spmm {
   const tc_backend     *backend;
@@ -26,7 +26,7 @@ struct tc_spmm {
   int                   sm;
   int                   seen; // `key` and what follows are valid
   tc_key                key;
-  double                quantity[NUM_QUANTITIES]; // all but COLUMNS
+  double                quantity[NUM_QUANTITIES]; // all but WORK
   int32_t               num_long, num_segments;
   int32_t               longest_column; // -1: not counted yet
   int32_t              *long_rows; // [num_long] rows, [num_long + 1] first segments, local
@@ -37,9 +37,9 @@ struct tc_spmm {
 };
 
 /*
-  The first rule that applies and whose format has a kernel decides. Measured on an H200 with `test_spmm_kernels -bench 8,32,128` (docs/performance.md): slices win where
-  neighbouring rows touch neighbouring columns, tiles where rows are long enough to fill them and there are columns enough to pay for them, CSR everywhere else. The
-  host has kernels for CSR only.
+  The first rule that applies and whose format has a kernel decides. Measured on an H200 with `test_spmm_kernels -bench 8,16,32,64,128` (docs/performance.md): slices win
+  where neighbouring rows touch neighbouring columns and there is little to do for a row, tiles where there is more, CSR everywhere else. The host has kernels for CSR
+  only.
 */
 static const struct {
   const char *format;
@@ -49,11 +49,10 @@ static const struct {
 } rules[] = {
   {"csr",    SCATTERED,   1, 0.5},
   {"csr",    LONGEST_ROW, 1, 256},
-  {"hybrid", COLUMNS,     0, 23 },
-  {"hybrid", MEAN_ROW,    0, 59 },
-  {"bittcf", COLUMNS,     1, 0  },
-  {"hybrid", COLUMNS,     1, 0  },
-  {"csr",    COLUMNS,     1, 0  },
+  {"hybrid", WORK,        0, 700},
+  {"bittcf", WORK,        1, 0  },
+  {"hybrid", WORK,        1, 0  },
+  {"csr",    WORK,        1, 0  },
 };
 
 /* Formats whose kernels multiply the structural zeros of a tile */
@@ -254,7 +253,7 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;
   }
-  S->quantity[COLUMNS] = n;
+  S->quantity[WORK] = n * S->quantity[MEAN_ROW];
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
   else snprintf(S->why, sizeof S->why, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%", n, S->quantity[MEAN_ROW], S->quantity[LONGEST_ROW], 100 * S->quantity[SCATTERED]);
   for (size_t r = 0; r < sizeof rules / sizeof rules[0] && *kernel == NULL; ++r) {
