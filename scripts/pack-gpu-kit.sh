@@ -86,9 +86,10 @@ operators() { # PETSC_DIR and PETSC_ARCH; prints the folder
 }
 
 opt=$("$root/scripts/petsc.sh" opt)
-debug=$("$root/scripts/petsc.sh" debug)
+debug=$opt
+[ "${KIT_DEBUG:-1}" = 0 ] || debug=$("$root/scripts/petsc.sh" debug)
 pack_flavour opt release "$opt"
-[ "${KIT_DEBUG:-1}" = 0 ] || [ "$debug" = "$opt" ] || pack_flavour debug debug "$debug"
+[ "$debug" = "$opt" ] || pack_flavour debug debug "$debug"
 [ "${KIT_GPUAWARE:-1}" = 0 ] || pack_cuda_mpi
 matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
