@@ -179,6 +179,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   H.num_cols     = A->num_cols;
   H.num_nonzeros = A->nnz;
   H.row_group    = A->row_group > 1 ? A->row_group : 1;
+  H.precision    = A->precision;
   status         = tc_cut_scratch(scratch, A, S, on);
   if (status == TC_OK) status = tc_build(A, S, H, slab, on);
   const tc_status freed = tc_cuda("release of scratch", cudaFreeAsync(memory, on));

@@ -3,6 +3,7 @@
 #include <cub/block/block_discontinuity.cuh>
 #include <cub/block/block_merge_sort.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cfloat>
 
 constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
 constexpr int tc_values_threads = 256;
@@ -95,11 +96,18 @@ struct tc_dictionary {
   }
 };
 
+/* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN. */
+template <bool rounded>
+__device__ __forceinline__ bool tc_stands_for(float narrow, double value)
+{
+  return narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
+}
+
 /*
   Writes the values of a piece as this kind; false as soon as a block has one that the kind cannot hold. What is written by then lies within the bytes of every wider
   kind. NaNs are neither F32 here nor on the host.
 */
-template <tc_hybrid_value_kind kind, typename stored, int places>
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places>
 __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
 {
   stored *to = reinterpret_cast<stored *>(val);
@@ -122,7 +130,7 @@ __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W
         packed[i] = found;
       } else {
         packed[i] = value[i];
-        fits      = fits && (kind == TC_HYBRID_F64 || packed[i] == value[i]);
+        if constexpr (kind == TC_HYBRID_F32) fits = fits && tc_stands_for<rounded>(packed[i], value[i]);
       }
     }
     if (kind != TC_HYBRID_F64 && !__all_sync(tc_full_warp, fits)) return false;
@@ -136,14 +144,16 @@ __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W
 }
 
 /* The values of a piece as the first kind that holds them, which is returned */
-template <int places>
+template <tc_precision precision, int places>
 __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
 {
-  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_D8;
+  constexpr bool rounded = precision != TC_PRECISION_F64;
+
+  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_D8;
   __syncwarp(); // from here on other threads write the same bytes again
-  if (tc_put_values_as<TC_HYBRID_F32, float>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
+  if (tc_put_values_as<TC_HYBRID_F32, float, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
   __syncwarp();
-  tc_put_values_as<TC_HYBRID_F64, double>(W, dictionary, csr_val, val, thread);
+  tc_put_values_as<TC_HYBRID_F64, double, rounded>(W, dictionary, csr_val, val, thread);
   return TC_HYBRID_F64;
 }
 
@@ -156,6 +166,7 @@ __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_wa
   Writes: val, the bytes of the kind; value_kind
   Launch: tc_values_threads per block, 2 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
+template <tc_precision precision>
 static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
 {
   __shared__ tc_bits  bits[TC_HYBRID_DICTIONARY];
@@ -168,7 +179,7 @@ static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_
   for (int32_t piece = blockIdx.x * (tc_values_threads / tc_warp_size) + threadIdx.x / tc_warp_size; piece < H.num_segments + H.num_slices; piece += step) {
     const int32_t slice = piece - H.num_segments;
     auto          put   = [&](const auto &W, auto &S) {
-      const tc_hybrid_value_kind kind = tc_put_values(W, dictionary, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
+      const tc_hybrid_value_kind kind = tc_put_values<precision>(W, dictionary, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
 
       if (thread == 0) S.value_kind = kind;
     };
@@ -186,5 +197,5 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
   const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
 
   TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
-  return tc_launch("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
+  return tc_launch("tc_refill_hybrid_values", H->precision == TC_PRECISION_F64 ? tc_refill_hybrid_values_kernel<TC_PRECISION_F64> : tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
 }

@@ -21,6 +21,7 @@
   Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
   A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8 in blocks of `places` x 32 bytes like the index.
   The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
+  With precision F32 the values of kind F32 are rounded to the nearest float, ties to even; it fits where every value is exactly a float or is rounded to a normal one.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
   stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow.
 */
@@ -80,6 +81,7 @@ typedef struct {
   int32_t           *dictionary_size; // [1]
   double            *partial;    // [num_segments], scratch: sum of each segment
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
+  tc_precision       precision;
 } tc_hybrid;
 
 /* Entries that each lane has in an index block of a slice */

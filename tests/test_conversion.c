@@ -69,7 +69,7 @@ static local_matrix local_new(const tc_backend *backend, const tc_matrix *A, int
   L.row_ptr = local_copy(backend, row_ptr, ((size_t)A->num_rows + 1) * sizeof *row_ptr);
   L.col     = local_copy(backend, A->col, (size_t)A->nnz * sizeof *A->col);
   L.val     = local_copy(backend, A->val, (size_t)A->nnz * sizeof *A->val);
-  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group};
+  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group, TC_PRECISION_F64};
   free(row_ptr);
   return L;
 }
@@ -230,7 +230,7 @@ static void check_conversion(const tc_backend *backend, const tc_converter *conv
 /* A product with what was packed there */
 static void check_plan(const tc_backend *backend, const tc_converter *converter, const char *name, const tc_matrix *A)
 {
-  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO};
+  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
   const size_t          m = (size_t)A->num_rows, n = (size_t)A->num_cols;
   local_matrix          L = local_new(backend, A, 1);
@@ -302,7 +302,7 @@ static void check_faults(const tc_backend *backend, const tc_converter *converte
 static void check_plan_faults(const tc_backend *backend, const tc_converter *converter)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO};
+  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix                   A;
 
   if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) die("tc_generate", tc_last_error());

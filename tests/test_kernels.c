@@ -126,7 +126,7 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
 
 static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, const char *name, tc_matrix *A, int repeats)
 {
-  const tc_plan_options options = {kernel->format, kernel->arithmetic};
+  const tc_plan_options options = {kernel->format, kernel->arithmetic, TC_PRECISION_F64};
   const tc_csr          pattern = tc_matrix_pattern(A);
   double               *x = malloc(((size_t)A->num_cols + 1) * sizeof *x);
   tc_plan              *plan;
@@ -155,7 +155,7 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, con
 static void check_faults(const tc_backend *backend)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO};
+  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix                   A;
   tc_csr                      pattern;
 

@@ -268,6 +268,7 @@ static tc_status build_arrays(const tc_csr *A, tc_hybrid *H)
   H->num_cols     = A->num_cols;
   H->num_nonzeros = A->row_ptr[A->num_rows];
   H->row_group    = A->row_group > 1 ? A->row_group : 1;
+  H->precision    = A->precision;
   count_rows(A, H);
   TC_CALL(new_array(&H->slice, H->num_slices, sizeof *H->slice));
   TC_CALL(new_array(&H->segment, H->num_segments, sizeof *H->segment));
@@ -367,4 +368,4 @@ static void hybrid_detail(const void *view, tc_detail *detail)
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F32, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host};

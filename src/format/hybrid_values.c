@@ -3,6 +3,8 @@
 */
 #include "hybrid_values.h"
 #include "hybrid_lanes.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -84,7 +86,13 @@ TC_INLINE int put_d8(const tc_hybrid_lanes *L, int32_t stride, const lookup *T, 
   return 1;
 }
 
-TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, float *to)
+/* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN, whose bits processors convert differently. */
+TC_INLINE int stands_for(float narrow, double value, int rounded)
+{
+  return (double)narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
+}
+
+TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, int rounded, const double *csr_val, float *to)
 {
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const double *from = csr_val + L->first[lane];
@@ -92,7 +100,7 @@ TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, const double *cs
     for (int32_t k = 0; k < L->count[lane]; ++k) {
       const float value = (float)from[stride * k];
 
-      if ((double)value != from[stride * k]) return 0; // also a NaN, whose bits processors convert differently
+      if (!stands_for(value, from[stride * k], rounded)) return 0;
       to[TC_HYBRID_SLICE_ROWS * k + lane] = value;
     }
     for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
@@ -110,10 +118,10 @@ TC_INLINE void put_f64(const tc_hybrid_lanes *L, int32_t stride, const double *c
   }
 }
 
-TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, int dictionary_size, const lookup *T, const double *csr_val, void *to)
+TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, tc_precision precision, int dictionary_size, const lookup *T, const double *csr_val, void *to)
 {
   if (dictionary_size > 0 && put_d8(L, stride, T, csr_val, to)) return TC_HYBRID_D8;
-  if (put_f32(L, stride, csr_val, to)) return TC_HYBRID_F32;
+  if (put_f32(L, stride, precision != TC_PRECISION_F64, csr_val, to)) return TC_HYBRID_F32;
   put_f64(L, stride, csr_val, to);
   return TC_HYBRID_F64;
 }
@@ -130,7 +138,7 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
 
     tc_hybrid_lanes_of(H, piece, &L);
     to            = (double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
-    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, *H->dictionary_size, &T, csr_val, to));
+    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, H->precision, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, H->precision, *H->dictionary_size, &T, csr_val, to));
   }
   return TC_OK;
 }

@@ -66,7 +66,7 @@ PetscErrorCode MatIsAIJTCCUSPARSE(Mat A, PetscBool *flg)
 }
 
 /* The context of a matrix of our type, NULL for others */
-static PetscErrorCode MatTCContextGetIfOurs(Mat A, Mat_AIJTCCUSPARSE **tc)
+PetscErrorCode MatTCContextGetIfOurs(Mat A, Mat_AIJTCCUSPARSE **tc)
 {
   PetscBool ours;
 
