@@ -103,7 +103,9 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
 
    Values:
 +  `MAT_AIJTCCUSPARSE_PRECISION_FP64` - as they are
--  `MAT_AIJTCCUSPARSE_PRECISION_FP32` - rounded to 24 bits
+.  `MAT_AIJTCCUSPARSE_PRECISION_FP32` - rounded to 24 bits, in 4 bytes
+.  `MAT_AIJTCCUSPARSE_PRECISION_BF16` - rounded to 8 bits, in 2 bytes
+-  `MAT_AIJTCCUSPARSE_PRECISION_FP16` - rounded to 11 bits, in 2 bytes; entries much smaller than the largest of their row to fewer
 
    Level: intermediate
 
@@ -111,7 +113,9 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
 E*/
 typedef enum {
   MAT_AIJTCCUSPARSE_PRECISION_FP64,
-  MAT_AIJTCCUSPARSE_PRECISION_FP32
+  MAT_AIJTCCUSPARSE_PRECISION_FP32,
+  MAT_AIJTCCUSPARSE_PRECISION_BF16,
+  MAT_AIJTCCUSPARSE_PRECISION_FP16
 } MatAIJTCCUSPARSEPrecision;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEPrecisions[];
 

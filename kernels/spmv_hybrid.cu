@@ -140,6 +140,7 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
   return chain;
 }
 
+template <bool with_16_bits>
 __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const double *x, const tc_output &out)
 {
   if (8 * quarter >= S.num_rows) return;
@@ -150,10 +151,16 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
-  if (tc_mma_holds_diagonal(at) && used) tc_finish_row(tc_mma_own_diagonal(acc, at), row, out);
+  tc_with_kinds<with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
+  if (tc_mma_holds_diagonal(at) && used) {
+    double sum = tc_mma_own_diagonal(acc, at);
+
+    if (with_16_bits && S.value_kind == TC_HYBRID_F16) sum = tc_unscaled<TC_HYBRID_F16>(H, H.num_segments + tc_warp_size * s + r, sum);
+    tc_finish_row(sum, row, out);
+  }
 }
 
+template <bool with_16_bits>
 __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const double *x, const tc_output &out)
 {
   if (lane >= S.num_rows) return;
@@ -161,21 +168,22 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane];
   double        sum;
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+  tc_with_kinds<with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
     if (S.width < 3) sum = tc_short_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
     else sum = tc_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
+    sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });
   tc_finish_row(sum, row, out);
 }
 
-/* Registers are warps: 32 for fma, whose blocks may be of any size, 56 for mma */
-template <bool mma>
-constexpr int tc_hybrid_max_threads = mma ? tc_hybrid_mma_threads : tc_hybrid_fma_threads;
-template <bool mma>
-constexpr int tc_hybrid_min_blocks = mma ? 8 : 2048 / tc_hybrid_fma_threads;
+/* Registers are warps: 32 for fma, whose blocks may be of any size, 40 where that is too few for segments of 16 bits, 64 for mma */
+template <bool mma, bool roomy>
+constexpr int tc_hybrid_max_threads = mma ? tc_hybrid_mma_threads : roomy ? tc_scattered_threads : tc_hybrid_fma_threads;
+template <bool mma, bool roomy>
+constexpr int tc_hybrid_min_blocks = mma ? 8 : roomy ? 3 : 2048 / tc_hybrid_fma_threads;
 
-template <bool mma, bool segments>
-static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma>, tc_hybrid_min_blocks<mma>) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
+template <bool mma, bool segments, bool with_16_bits>
+static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma, segments && with_16_bits>, tc_hybrid_min_blocks<mma, segments && with_16_bits>) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
 {
   const int threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
 
@@ -188,9 +196,11 @@ static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma>, tc_hybrid_m
 
       if (used) {
         S = tc_load_descriptor(H.segment + s);
-        tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { chain = tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x); });
+        tc_with_kinds<with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+          chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
+        });
       }
-      tc_finish_segment<tc_hybrid_max_threads<mma>>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
+      tc_finish_segment<tc_hybrid_max_threads<mma, with_16_bits>>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
       return;
     }
   }
@@ -198,12 +208,12 @@ static __global__ void __launch_bounds__(tc_hybrid_max_threads<mma>, tc_hybrid_m
     const int32_t         s = cta - grid.segments_end;
     const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
-    if (S.width > 2) tc_wide_slice(H, s, S, warp, lane, x, out);
-    else if (warp == 0) tc_narrow_slice(H, s, S, lane, x, out); // no blocks of four places
+    if (S.width > 2) tc_wide_slice<with_16_bits>(H, s, S, warp, lane, x, out);
+    else if (warp == 0) tc_narrow_slice<with_16_bits>(H, s, S, lane, x, out); // no blocks of four places
   } else if (cta < grid.slices_end) {
     const int32_t s = grid.num_wide + (cta - grid.wide_end) * warps + warp;
 
-    if (s < H.num_slices) tc_narrow_slice(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
+    if (s < H.num_slices) tc_narrow_slice<with_16_bits>(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
   } else {
     const int32_t i = (cta - grid.slices_end) * threads + threadIdx.x;
 
@@ -237,7 +247,7 @@ static bool scattered(const tc_hybrid *H)
   return 16 * H->index_units > 2 * H->num_slots;
 }
 
-template <bool mma>
+template <bool mma, bool with_16_bits>
 static tc_status tc_spmv_hybrid(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
 {
   const tc_hybrid *H       = static_cast<const tc_hybrid *>(view);
@@ -250,15 +260,26 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const double
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);
   const int64_t num = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
 
-  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<mma, true> : tc_spmv_hybrid_kernel<mma, false>, num, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<mma, true, with_16_bits> : tc_spmv_hybrid_kernel<mma, false, with_16_bits>, num, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
 extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<true>("tc_spmv_hybrid_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<true, false>("tc_spmv_hybrid_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }
 
 extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<false>("tc_spmv_hybrid_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<false, false>("tc_spmv_hybrid_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+}
+
+/* The same for matrices that may have values of 16 bits: kernels of their own, which leaves the others as fast as they are */
+extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid<true, true>("tc_spmv_hybrid_mma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+}
+
+extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid<false, true>("tc_spmv_hybrid_fma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }

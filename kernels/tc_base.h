@@ -49,10 +49,9 @@ int tc_fault_arm(tc_fault_point point, int n);
 int tc_fault(tc_fault_point point);
 
 /*
-  In which precision the values of a matrix are kept, from the widest to the narrowest; products are accumulated in double precision always. Of a kernel: the narrowest
-  that it reads.
+  In which precision the values of a matrix are kept; products are accumulated in double precision always. Of a kernel: it reads this one and those before it.
 */
-typedef enum { TC_PRECISION_F64, TC_PRECISION_F32 } tc_precision;
+typedef enum { TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16 } tc_precision;
 
 /* The pattern of a sparse matrix in compressed sparse row form, host side, columns ascending within a row */
 typedef struct {
