@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct {
   int passed, failed, skipped;
@@ -408,5 +409,38 @@ PetscErrorCode MatTestHasCUDA(PetscBool *cuda)
   PetscCall(MatSetType(A, MATAIJTCCUSPARSE));
   PetscCall(MatTestIsCUDA(A, cuda));
   PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestViewHas(Mat A, const char text[], PetscBool *has)
+{
+  char        name[PETSC_MAX_PATH_LEN], *all;
+  PetscViewer viewer;
+  PetscMPIInt rank;
+  int         found = 0;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscGetTmp(PETSC_COMM_WORLD, name, sizeof(name)));
+  PetscCall(PetscStrlcat(name, "/aijtccusparse_view_XXXXXX", sizeof(name)));
+  if (rank == 0) close(mkstemp(name));
+  PetscCallMPI(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, PETSC_COMM_WORLD));
+  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, name, &viewer));
+  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
+  PetscCall(MatView(A, viewer));
+  PetscCall(PetscViewerPopFormat(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  if (rank == 0) {
+    FILE *file = fopen(name, "r");
+
+    PetscCall(PetscCalloc1(1 << 16, &all));
+    (void)!fread(all, 1, (1 << 16) - 1, file);
+    fclose(file);
+    unlink(name);
+    found = strstr(all, text) != NULL;
+    PetscCall(PetscFree(all));
+  }
+  PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+  *has = found ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
