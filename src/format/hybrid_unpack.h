@@ -82,12 +82,15 @@ TC_INLINE void tc_unpack_codes(const uint8_t *block, int places, int32_t code[TC
 /* BF16 or F16, exactly: no step has subnormal floats, which a program may have switched off */
 TC_INLINE float tc_widen16(uint32_t bits, tc_hybrid_value_kind kind)
 {
-  const uint32_t sign = (bits & 0x8000) << 16, magnitude = bits & 0x7fff, word = kind == TC_HYBRID_BF16 ? bits << 16 : sign | ((magnitude << 13) + ((127 - 15) << 23));
+  const uint32_t magnitude = bits & 0x7fff, normal = (magnitude << 13) + ((127 - 15) << 23), is_normal = -(uint32_t)(magnitude >= 0x400);
   const float    subnormal = (float)(int32_t)magnitude * 0x1p-24f;
+  uint32_t       word;
   float          value;
 
+  memcpy(&word, &subnormal, sizeof word);
+  word = kind == TC_HYBRID_BF16 ? bits << 16 : (normal & is_normal) | (word & ~is_normal) | (bits & 0x8000) << 16; // masks: compilers make branches of a choice
   memcpy(&value, &word, sizeof value);
-  return kind == TC_HYBRID_BF16 || magnitude >= 0x400 ? value : sign ? -subnormal : subnormal;
+  return value;
 }
 
 /* All values of a block of BF16 or F16 */
