@@ -2,22 +2,15 @@
   Products with rounded entries: the bound of every row on all matrices, on values as they change, what stays in double precision, and how the precision is asked for.
 */
 #include "mat_util.h"
-#include <math.h>
 #include <stdlib.h>
 
 static char help[] = "Tests -mat_aijtccusparse_precision.\n\n";
 
-/* In the order of MatAIJTCCUSPARSEPrecision: the unit roundoff, and by how much of the largest entry of its row a small one may be off */
-static const struct {
-  double unit, small;
-} roundings[] = {
-  {0,       0      },
-  {0x1p-24, 0      },
-  {0x1p-8,  0      },
-  {0x1p-11, 0x1p-39},
-};
+/* In the order of MatAIJTCCUSPARSEPrecision */
+static const tc_precision rounding[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16};
+
 enum {
-  NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(roundings)
+  NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(rounding)
 };
 
 static PetscBool seen[NUM_PRECISIONS]; /* an error beyond what summation can make */
@@ -45,21 +38,6 @@ static PetscErrorCode Multiply(Mat A, Product product, Vec x, Vec y, Vec z)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What rounding adds to the bound of each row; sums of rounded entries are a little larger than those of the entries */
-static void AddRounding(const tc_matrix *L, const double *x, MatAIJTCCUSPARSEPrecision precision, long double *bound)
-{
-  for (int32_t i = 0; i < L->num_rows; i++) {
-    double      largest = 0;
-    long double sum     = 0;
-
-    for (int64_t e = L->row_ptr[i]; e < L->row_ptr[i + 1]; e++) largest = PetscMax(largest, fabs(L->val[e]));
-    for (int64_t e = L->row_ptr[i]; e < L->row_ptr[i + 1]; e++) {
-      sum += PetscMax((long double)roundings[precision].unit * fabsl((long double)L->val[e]), (long double)roundings[precision].small * largest) * fabsl((long double)x[L->col[e]]);
-    }
-    bound[i] = bound[i] * (1 + 2 * (long double)roundings[precision].unit) + sum;
-  }
-}
-
 /* `R` is the matrix whose rows the results are: A, its negative or its transpose. *told gets the error over the bound, *beyond the error over that of double precision. */
 static PetscErrorCode CheckProduct(Mat A, const tc_matrix *R, Product product, MatAIJTCCUSPARSEPrecision precision, double *over, double *beyond)
 {
@@ -85,7 +63,7 @@ static PetscErrorCode CheckProduct(Mat A, const tc_matrix *R, Product product, M
   tc_oracle_spmv(&L, global, add ? rhs + first : NULL, size + 1, ref, bound);
   PetscCall(VecGetArrayRead(z, &array));
   *beyond = tc_error_over_bound(L.num_rows, array, ref, bound);
-  AddRounding(&L, global, precision, bound);
+  tc_oracle_add_rounding(&L, global, rounding[precision], bound);
   *over = tc_error_over_bound(L.num_rows, array, ref, bound);
   PetscCall(VecRestoreArrayRead(z, &array));
   PetscCall(PetscFree2(ref, bound));
