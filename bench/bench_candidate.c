@@ -105,11 +105,13 @@ PetscErrorCode BenchNewMat(const Bench *B, MatType type, const char backend[], c
   PetscCall(SetOption("backend", backend));
   PetscCall(SetOption("spmv", spmv));
   PetscCall(SetOption("arithmetic", arithmetic));
+  PetscCall(SetOption("precision", MatAIJTCCUSPARSEPrecisions[B->settings->precision]));
   PetscCall(MatConvert(*M, type, MAT_INPLACE_MATRIX, M));
   PetscCall(MatSetFromOptions(*M));
   PetscCall(SetOption("backend", NULL));
   PetscCall(SetOption("spmv", NULL));
   PetscCall(SetOption("arithmetic", NULL));
+  PetscCall(SetOption("precision", NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -134,7 +136,7 @@ static tc_status PackTranspose(const Bench *B, const tc_plan_options *options, B
 /* A plan that multiplies with that kernel */
 static PetscErrorCode NewPlan(const Bench *B, const tc_kernel *kernel, BenchCandidate *C)
 {
-  const tc_plan_options options = {.format = kernel->format, .arithmetic = kernel->arithmetic == TC_ARITHMETIC_HOST ? TC_ARITHMETIC_AUTO : kernel->arithmetic};
+  const tc_plan_options options = {.format = kernel->format, .arithmetic = kernel->arithmetic == TC_ARITHMETIC_HOST ? TC_ARITHMETIC_AUTO : kernel->arithmetic, .precision = B->settings->precision};
   const tc_key          key     = {.nnz = B->A->nnz};
   tc_status             status;
 
@@ -169,7 +171,7 @@ static PetscErrorCode IsAvailable(const Bench *B, const WayKind *kind, PetscBool
   PetscCheck(backend->probe(&sm) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", backend->last_error());
   kernels = backend->kernels(&num);
   for (int k = 0; k < num; k++) {
-    if (kernels[k].op == TC_OP_SPMV && strcmp(kernels[k].format, kind->format) == 0 && kernels[k].arithmetic == kind->kernel && kernels[k].min_sm <= sm) *available = PETSC_TRUE;
+    if (kernels[k].op == TC_OP_SPMV && strcmp(kernels[k].format, kind->format) == 0 && kernels[k].arithmetic == kind->kernel && B->settings->precision <= kernels[k].precision && kernels[k].min_sm <= sm) *available = PETSC_TRUE;
   }
   if (*available) { /* three strings end the list: the name of the type, a prefix, NULL */
     PetscBool known = PETSC_FALSE;

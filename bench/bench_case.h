@@ -56,6 +56,7 @@ typedef struct {
 typedef struct {
   PetscBool         cuda;
   const BenchMode  *mode;
+  tc_precision      precision; // of the entries, in our ways; its name is that of the option
   PetscInt          groups;
   PetscReal         group_ms; // a group repeats the product for at least this long
   double            copy_gbs;

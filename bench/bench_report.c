@@ -128,8 +128,8 @@ static void write_number(FILE *file, const char *key, double number)
 
 static void write_case(FILE *file, const BenchSettings *settings, const BenchResult *R, const char *op, const char *kernel)
 {
-  fprintf(file, "{\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": 1, \"ranks\": 1, \"precision\": \"fp64\", \"kernel\": \"%s\", \"device\": %s, ", op, R->name, R->rows, R->cols,
-          R->nnz, R->random_values ? "true" : "false", kernel, settings->cuda ? "true" : "false");
+  fprintf(file, "{\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": 1, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ", op, R->name, R->rows, R->cols,
+          R->nnz, R->random_values ? "true" : "false", MatAIJTCCUSPARSEPrecisions[settings->precision], kernel, settings->cuda ? "true" : "false");
 }
 
 static void write_way(FILE *file, const BenchSettings *settings, const BenchResult *R, const BenchWay *way)

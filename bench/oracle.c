@@ -28,6 +28,20 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
   }
 }
 
+void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound)
+{
+  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
+  const long double        unit     = units[precision], small = precision == TC_PRECISION_F16 ? 0x1p-39L : 0; // of the largest entry of the row
+
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    long double largest = 0, sum = 0;
+
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) largest = fmaxl(largest, fabsl((long double)A->val[e]));
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) sum += fmaxl(unit * fabsl((long double)A->val[e]), small * largest) * fabsl((long double)x[A->col[e]]);
+    bound[i] = bound[i] + sum + gamma_factor(A->row_ptr[i + 1] - A->row_ptr[i] + 2) * sum; // rounded entries may be larger than they were
+  }
+}
+
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound)
 {
   double worst = 0;

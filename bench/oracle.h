@@ -12,6 +12,11 @@
 */
 void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int extra, long double *ref, long double *bound);
 
+/*
+  Adds to the bounds of tc_oracle_spmv() what rounding the entries of A to that precision may cost: docs/formats.md, "Rounded values"
+*/
+void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound);
+
 /* The largest |z - ref| / bound; 0 where both are 0, infinite for a NaN or an infinity in z */
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound);
 

@@ -18,6 +18,7 @@ static char help[] = "tcbench spmv [options]\n\
   -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
+  -precision <p>    of the entries in our ways: fp64 (default), fp32, bf16 or fp16; spmv only\n\
   -ways <a,b,..>    which ways to multiply; default: all there are\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
@@ -208,11 +209,14 @@ static PetscErrorCode GetSettings(BenchSettings *settings)
   char      mode[32] = "mult", device[256];
   PetscBool host     = PETSC_FALSE, has_ways;
   PetscInt  num_ways = BENCH_MAX_WAYS;
+  PetscEnum precision = 0;
   int       has_device;
 
   PetscFunctionBeginUser;
   settings->groups   = 9;
   settings->group_ms = 4;
+  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-precision", MatAIJTCCUSPARSEPrecisions, &precision, NULL));
+  settings->precision = (tc_precision)precision; /* in the same order */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-spmv_mode", mode, sizeof(mode), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-groups", &settings->groups, NULL));

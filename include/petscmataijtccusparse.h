@@ -98,6 +98,27 @@ typedef enum {
 } MatAIJTCCUSPARSEArithmetic;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
 
+/*E
+   MatAIJTCCUSPARSEPrecision - In which precision products of a matrix of type `MATAIJTCCUSPARSE` with vectors read its entries
+
+   Values:
++  `MAT_AIJTCCUSPARSE_PRECISION_FP64` - as they are
+.  `MAT_AIJTCCUSPARSE_PRECISION_FP32` - rounded to 24 bits, in 4 bytes
+.  `MAT_AIJTCCUSPARSE_PRECISION_BF16` - rounded to 8 bits, in 2 bytes
+-  `MAT_AIJTCCUSPARSE_PRECISION_FP16` - rounded to 11 bits, in 2 bytes; entries much smaller than the largest of their row to fewer
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetPrecision()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_PRECISION_FP64,
+  MAT_AIJTCCUSPARSE_PRECISION_FP32,
+  MAT_AIJTCCUSPARSE_PRECISION_BF16,
+  MAT_AIJTCCUSPARSE_PRECISION_FP16
+} MatAIJTCCUSPARSEPrecision;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSEPrecisions[];
+
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void);
 PETSC_EXTERN PetscErrorCode MatIsAIJTCCUSPARSE(Mat, PetscBool *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat, MatAIJTCCUSPARSEBackend *);
@@ -105,6 +126,8 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat, PetscInt64 *, Petsc
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat, PetscInt64 *, PetscInt64 *, PetscInt64 *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat, MatAIJTCCUSPARSESpMV);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat, MatAIJTCCUSPARSEArithmetic);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPrecision(Mat, MatAIJTCCUSPARSEPrecision);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetPrecision(Mat, MatAIJTCCUSPARSEPrecision *);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetEager(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat, MatAIJTCCUSPARSESpMM);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool);

@@ -43,6 +43,7 @@ static void tc_cut_tail(tc_cutter &C, tc_hybrid &H)
   C.cut(H.arrived, H.num_long);
   C.cut(H.dictionary, TC_HYBRID_DICTIONARY);
   C.cut(H.dictionary_size, 1);
+  C.cut(H.exponent, H.precision == TC_PRECISION_F16 ? (int64_t)H.num_segments + H.num_sliced : 0);
   C.cut(index, H.index_units, 16);
   C.cut(val, H.num_slots, sizeof(double));
   H.index = index;
@@ -179,6 +180,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   H.num_cols     = A->num_cols;
   H.num_nonzeros = A->nnz;
   H.row_group    = A->row_group > 1 ? A->row_group : 1;
+  H.precision    = A->precision;
   status         = tc_cut_scratch(scratch, A, S, on);
   if (status == TC_OK) status = tc_build(A, S, H, slab, on);
   const tc_status freed = tc_cuda("release of scratch", cudaFreeAsync(memory, on));

@@ -4,6 +4,8 @@
 #pragma once
 #include "tc_hybrid.h"
 #include "tc_mma.cuh"
+#include "tc_narrow.h"
+#include <cuda_fp16.h>
 #include <type_traits>
 
 /* Slices and segments are read in one piece */
@@ -93,6 +95,25 @@ struct tc_columns4 {
   }
 };
 
+template <tc_hybrid_value_kind kind>
+constexpr bool tc_is_16_bits = kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16;
+
+/* Exactly, F16: as it is stored */
+template <tc_hybrid_value_kind kind>
+__device__ __forceinline__ float tc_widen16(uint32_t bits)
+{
+  if constexpr (kind == TC_HYBRID_BF16) return __uint_as_float(bits << 16);
+  else return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+}
+
+/* A sum of values of that kind without their scale; `i` is a segment, or num_segments + a sliced row */
+template <tc_hybrid_value_kind kind>
+__device__ __forceinline__ double tc_unscaled(const tc_hybrid &H, int32_t i, double sum)
+{
+  if constexpr (kind == TC_HYBRID_F16) return __dmul_rn(sum, tc_power_of_two(__ldg(H.exponent + i)));
+  else return sum;
+}
+
 /* One value: slot k + place of lane `lane`, k a multiple of `places` */
 template <tc_hybrid_value_kind kind>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
@@ -101,19 +122,24 @@ __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, 
 
   if constexpr (kind == TC_HYBRID_F64) return __ldcs(reinterpret_cast<const double *>(val) + slot);
   else if constexpr (kind == TC_HYBRID_F32) return __ldcs(reinterpret_cast<const float *>(val) + slot);
+  else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(__ldcs(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
   else return __ldg(H.dictionary + __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
 }
 
-/* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8: whatever) */
+/* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8, BF16, F16: whatever) */
 template <tc_hybrid_value_kind kind>
 struct tc_values4 {
   using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
-  stored raw[kind == TC_HYBRID_D8 ? 1 : 4]; // D8: four codes in one word
+  stored raw[kind == TC_HYBRID_D8 ? 1 : tc_is_16_bits<kind> ? 2 : 4]; // D8: four codes in one word; 16 bits: two values in each of two
 
   __device__ __forceinline__ void load(const char *val, int k, int length, int lane)
   {
     if constexpr (kind == TC_HYBRID_D8) {
       raw[0] = __ldcs(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
+    } else if constexpr (tc_is_16_bits<kind>) {
+      const uint2 two = __ldcs(reinterpret_cast<const uint2 *>(val + 2 * TC_HYBRID_SLICE_ROWS * k) + lane);
+
+      raw[0] = two.x, raw[1] = two.y;
     } else {
 #pragma unroll
       for (int p = 0; p < 4; ++p) raw[p] = k + p < length ? __ldcs(reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * (k + p) + lane) : 0;
@@ -123,12 +149,13 @@ struct tc_values4 {
   __device__ __forceinline__ double value(const tc_hybrid &H, int place) const
   {
     if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + (raw[0] >> 8 * place & 0xffu));
+    else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(raw[place / 2] >> 16 * (place % 2) & 0xffffu);
     else return raw[place];
   }
 };
 
-/* Calls f(index kind, value kind), both as compile-time constants */
-template <typename F>
+/* Calls f(index kind, value kind), both as compile-time constants; kinds of 16 bits only if there may be any */
+template <bool with_16_bits = false, typename F>
 __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F f)
 {
   auto with_index = [&](auto value) {
@@ -140,6 +167,10 @@ __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F 
     }
   };
 
+  if constexpr (with_16_bits) {
+    if (value_kind == TC_HYBRID_BF16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_BF16>());
+    if (value_kind == TC_HYBRID_F16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F16>());
+  }
   switch (value_kind) {
   case TC_HYBRID_D8: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_D8>()); break;
   case TC_HYBRID_F32: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F32>()); break;

@@ -1,8 +1,10 @@
 #include "hybrid_walk.cuh"
 #include "tc_backend.h"
+#include "tc_narrow.h"
 #include <cub/block/block_discontinuity.cuh>
 #include <cub/block/block_merge_sort.cuh>
 #include <cub/block/block_scan.cuh>
+#include <cfloat>
 
 constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
 constexpr int tc_values_threads = 256;
@@ -95,11 +97,18 @@ struct tc_dictionary {
   }
 };
 
+/* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN. */
+template <bool rounded>
+__device__ __forceinline__ bool tc_stands_for(float narrow, double value)
+{
+  return narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
+}
+
 /*
   Writes the values of a piece as this kind; false as soon as a block has one that the kind cannot hold. What is written by then lies within the bytes of every wider
   kind. NaNs are neither F32 here nor on the host.
 */
-template <tc_hybrid_value_kind kind, typename stored, int places>
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places>
 __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
 {
   stored *to = reinterpret_cast<stored *>(val);
@@ -120,31 +129,119 @@ __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W
 
         fits      = fits && (!W.has(b, i) || dictionary.bits[found] == bits);
         packed[i] = found;
+      } else if constexpr (kind == TC_HYBRID_BF16) {
+        fits = tc_to_bf16(value[i], &packed[i]) && fits;
       } else {
         packed[i] = value[i];
-        fits      = fits && (kind == TC_HYBRID_F64 || packed[i] == value[i]);
+        if constexpr (kind == TC_HYBRID_F32) fits = fits && tc_stands_for<rounded>(packed[i], value[i]);
       }
     }
     if (kind != TC_HYBRID_F64 && !__all_sync(tc_full_warp, fits)) return false;
 #pragma unroll
     for (int i = 0; i < places; ++i) {
-      if constexpr (kind == TC_HYBRID_D8) __stcs(to + tc_warp_size * i + thread, packed[i]);
+      if constexpr (kind == TC_HYBRID_D8 || kind == TC_HYBRID_BF16) __stcs(to + tc_warp_size * i + thread, packed[i]);
       else if (in_use) __stcs(to + tc_warp_size * W.place(thread) + W.lane(i, thread), packed[i]);
     }
   }
   return true;
 }
 
-/* The values of a piece as the first kind that holds them, which is returned */
+/* Where the exponents of a piece are: that of a segment, or those of the lanes of a slice, `num` of them */
+struct tc_exponents {
+  int16_t *of;
+  int      num;
+  bool     shared; // of all lanes
+};
+
+/* The exponents of a thread's elements, all 0 if one of the piece cannot be */
 template <int places>
-__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
+struct tc_scaling {
+  int  exponent[places];
+  bool fits = true;
+
+  __device__ __forceinline__ tc_scaling(const tc_hybrid_walk<places> &W, bool shared, const double *csr_val)
+  {
+    tc_bits largest[places] = {};
+
+    for (int b = 0; b < W.num_blocks(); ++b) {
+#pragma unroll
+      for (int i = 0; i < places; ++i) largest[i] = max(largest[i], static_cast<tc_bits>(__double_as_longlong(fabs(W.load(csr_val, b, i, 0.0)))));
+    }
+    if (shared) {
+#pragma unroll
+      for (int i = 1; i < places; ++i) largest[0] = max(largest[0], largest[i]);
+    }
+#pragma unroll
+    for (int i = 0; i < places; ++i) {
+      if (shared && i > 0) largest[i] = largest[0];
+      else {
+        for (int apart = 1; apart < (shared ? tc_warp_size : places); apart *= 2) largest[i] = max(largest[i], __shfl_xor_sync(tc_full_warp, largest[i], apart));
+      }
+      fits = tc_f16_scale(largest[i], &exponent[i]) && fits;
+    }
+    fits = __all_sync(tc_full_warp, fits);
+#pragma unroll
+    for (int i = 0; i < places; ++i) exponent[i] = fits ? exponent[i] : 0;
+  }
+};
+
+/* Writes the values of a piece as F16, and their exponents; false if it cannot be: then the exponents are 0 */
+template <int places>
+__device__ __forceinline__ bool tc_put_f16(const tc_hybrid_walk<places> &W, const tc_exponents &exponents, const double *csr_val, char *val, int thread)
 {
-  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_D8;
+  const tc_scaling<places> scaling(W, exponents.shared, csr_val);
+  uint16_t                *to = reinterpret_cast<uint16_t *>(val);
+
+#pragma unroll
+  for (int i = 0; i < places; ++i) {
+    const int lane = exponents.shared ? thread + i : W.lane(i, thread);
+
+    if (W.place(thread) == 0 && lane < exponents.num) exponents.of[lane] = scaling.exponent[i];
+  }
+  if (!scaling.fits) return false;
+  for (int b = 0; b < W.num_blocks(); ++b, to += tc_warp_size * places) {
+#pragma unroll
+    for (int i = 0; i < places; ++i) __stcs(to + tc_warp_size * i + thread, tc_to_f16(W.load(csr_val, b, i, 0.0) * tc_power_of_two(-scaling.exponent[i])));
+  }
+  return true;
+}
+
+/* The values of a piece as the first kind that holds them, which is returned */
+template <tc_precision precision, int places>
+__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const tc_exponents &exponents, const double *csr_val, char *val, int thread)
+{
+  constexpr bool rounded = precision != TC_PRECISION_F64;
+
+  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(W, dictionary, csr_val, val, thread)) {
+    for (int i = thread; precision == TC_PRECISION_F16 && i < exponents.num; i += tc_warp_size) exponents.of[i] = 0;
+    return TC_HYBRID_D8;
+  }
   __syncwarp(); // from here on other threads write the same bytes again
-  if (tc_put_values_as<TC_HYBRID_F32, float>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
+  if constexpr (precision == TC_PRECISION_BF16) {
+    if (tc_put_values_as<TC_HYBRID_BF16, uint16_t, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_BF16;
+    __syncwarp();
+  }
+  if constexpr (precision == TC_PRECISION_F16) {
+    if (tc_put_f16(W, exponents, csr_val, val, thread)) return TC_HYBRID_F16;
+    __syncwarp();
+  }
+  if (tc_put_values_as<TC_HYBRID_F32, float, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
   __syncwarp();
-  tc_put_values_as<TC_HYBRID_F64, double>(W, dictionary, csr_val, val, thread);
+  tc_put_values_as<TC_HYBRID_F64, double, rounded>(W, dictionary, csr_val, val, thread);
   return TC_HYBRID_F64;
+}
+
+
+template <tc_precision precision>
+__device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int32_t piece)
+{
+  if constexpr (precision != TC_PRECISION_F16) return {};
+  else if (piece < H.num_segments) return {H.exponent + piece, 1, true};
+  else {
+    const int32_t packed = TC_HYBRID_SLICE_ROWS * (piece - H.num_segments);
+
+    return {H.exponent + H.num_segments + packed, min(H.num_sliced - packed, static_cast<int32_t>(TC_HYBRID_SLICE_ROWS)), false};
+  }
 }
 
 /*
@@ -153,9 +250,10 @@ __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_wa
   Work:   one warp per piece and round, segments first, then slices
   Lanes:  see tc_hybrid_walk
   Arrays: the view; csr_val [num_nonzeros]; all device
-  Writes: val, the bytes of the kind; value_kind
+  Writes: val, the bytes of the kind; value_kind; exponent, if there is one
   Launch: tc_values_threads per block, 2 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
+template <tc_precision precision>
 static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
 {
   __shared__ tc_bits  bits[TC_HYBRID_DICTIONARY];
@@ -168,7 +266,8 @@ static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_
   for (int32_t piece = blockIdx.x * (tc_values_threads / tc_warp_size) + threadIdx.x / tc_warp_size; piece < H.num_segments + H.num_slices; piece += step) {
     const int32_t slice = piece - H.num_segments;
     auto          put   = [&](const auto &W, auto &S) {
-      const tc_hybrid_value_kind kind = tc_put_values(W, dictionary, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
+      const tc_exponents         exponents = tc_exponents_of<precision>(H, piece);
+      const tc_hybrid_value_kind kind = tc_put_values<precision>(W, dictionary, exponents, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
 
       if (thread == 0) S.value_kind = kind;
     };
@@ -182,9 +281,10 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 {
   const tc_hybrid   *H     = static_cast<const tc_hybrid *>(view);
   const cudaStream_t on    = static_cast<cudaStream_t>(stream);
+  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>, tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
   constexpr int      warps = tc_values_threads / tc_warp_size;
   const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
 
   TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
-  return tc_launch("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
+  return tc_launch("tc_refill_hybrid_values", kernel_of[H->precision], ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
 }

@@ -24,19 +24,37 @@ constexpr int32_t tc_few_slices = 4096;
 constexpr int64_t tc_wide_mean  = 16; // slots per row
 
 /*
-  The kernel's three ways: fragments of a slice whose loads are in flight together, none for scalar lanes, and the thread blocks that registers have to leave room for.
-  Registers are warps: 32 for scalar lanes, whose blocks may be of any size, 64 for fragments, or 40 with half of them in flight (one_crowded_wave()).
+  The kernel's ways: fragments of a slice whose loads are in flight together, none for scalar lanes; whether there may be values of 16 bits, which are kept out of the
+  other ways because they cost registers; the threads of a block and the blocks that registers have to leave room for. Registers are warps: 32 for scalar lanes, whose
+  blocks may be of any size, 40 with segments of 16 bits, 64 for fragments, or 40 with half of them in flight (one_crowded_wave()).
 */
+template <bool segments>
 struct tc_hybrid_fma {
-  static constexpr int batch = 0, max_threads = tc_hybrid_fma_threads, min_blocks = 2048 / tc_hybrid_fma_threads;
+  static constexpr int  batch = 0, max_threads = tc_hybrid_fma_threads, min_blocks = 2048 / tc_hybrid_fma_threads;
+  static constexpr bool with_16_bits = false;
 };
 
+template <bool segments>
+struct tc_hybrid_fma_16bit {
+  static constexpr int  batch = 0, max_threads = segments ? tc_scattered_threads : tc_hybrid_fma_threads, min_blocks = segments ? 3 : 2048 / tc_hybrid_fma_threads;
+  static constexpr bool with_16_bits = true;
+};
+
+template <bool segments>
 struct tc_hybrid_mma {
-  static constexpr int batch = 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
+  static constexpr int  batch = 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
+  static constexpr bool with_16_bits = false;
 };
 
+template <bool segments>
+struct tc_hybrid_mma_16bit : tc_hybrid_mma<segments> {
+  static constexpr bool with_16_bits = true;
+};
+
+template <bool segments>
 struct tc_hybrid_mma_crowded {
-  static constexpr int batch = 2, max_threads = tc_hybrid_mma_threads, min_blocks = 12;
+  static constexpr int  batch = 2, max_threads = tc_hybrid_mma_threads, min_blocks = 12;
+  static constexpr bool with_16_bits = false;
 };
 
 struct tc_hybrid_grid {
@@ -155,7 +173,7 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
   return chain;
 }
 
-template <int batch>
+template <typename way>
 __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const double *x, const tc_output &out)
 {
   if (8 * quarter >= S.num_rows) return;
@@ -166,10 +184,16 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<batch, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
-  if (tc_mma_holds_diagonal(at) && used) tc_finish_row(tc_mma_own_diagonal(acc, at), row, out);
+  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
+  if (tc_mma_holds_diagonal(at) && used) {
+    double sum = tc_mma_own_diagonal(acc, at);
+
+    if (way::with_16_bits && S.value_kind == TC_HYBRID_F16) sum = tc_unscaled<TC_HYBRID_F16>(H, H.num_segments + tc_warp_size * s + r, sum);
+    tc_finish_row(sum, row, out);
+  }
 }
 
+template <bool with_16_bits>
 __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const double *x, const tc_output &out)
 {
   if (lane >= S.num_rows) return;
@@ -177,9 +201,10 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane];
   double        sum;
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+  tc_with_kinds<with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
     if (S.width < 3) sum = tc_short_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
     else sum = tc_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
+    sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });
   tc_finish_row(sum, row, out);
 }
@@ -199,7 +224,9 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
 
       if (used) {
         S = tc_load_descriptor(H.segment + s);
-        tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { chain = tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x); });
+        tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+          chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
+        });
       }
       tc_finish_segment<way::max_threads>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
       return;
@@ -210,15 +237,15 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
       const int32_t         s = cta - grid.segments_end;
       const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
-      if (S.width > 2) tc_wide_slice<way::batch>(H, s, S, warp, lane, x, out);
-      else if (warp == 0) tc_narrow_slice(H, s, S, lane, x, out); // no blocks of four places
+      if (S.width > 2) tc_wide_slice<way>(H, s, S, warp, lane, x, out);
+      else if (warp == 0) tc_narrow_slice<way::with_16_bits>(H, s, S, lane, x, out); // no blocks of four places
       return;
     }
   }
   if (cta < grid.slices_end) {
     const int32_t s = grid.num_wide + (cta - grid.wide_end) * warps + warp;
 
-    if (s < H.num_slices) tc_narrow_slice(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
+    if (s < H.num_slices) tc_narrow_slice<way::with_16_bits>(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
   } else {
     const int32_t i = (cta - grid.slices_end) * threads + threadIdx.x;
 
@@ -262,17 +289,17 @@ static tc_status one_crowded_wave(int64_t num_ctas, bool *crowded)
   int device, sms;
 
   TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess, TC_ERR_DEVICE, "tc_spmv_hybrid_mma_f64: the device does not say how many multiprocessors it has");
-  *crowded = num_ctas > (int64_t)tc_hybrid_mma::min_blocks * sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded::min_blocks * sms;
+  *crowded = num_ctas > (int64_t)tc_hybrid_mma<false>::min_blocks * sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false>::min_blocks * sms;
   return TC_OK;
 }
 
-template <typename way>
+template <template <bool> class way>
 static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, const double *x, const tc_output &out, tc_stream stream)
 {
-  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<way, true> : tc_spmv_hybrid_kernel<way, false>, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<way<true>, true> : tc_spmv_hybrid_kernel<way<false>, false>, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
-template <bool mma>
+template <bool mma, bool with_16_bits>
 static tc_status tc_spmv_hybrid(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
 {
   const tc_hybrid *H       = static_cast<const tc_hybrid *>(view);
@@ -286,6 +313,7 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const double
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);
   const int64_t num = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
 
+  if (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit> : tc_launch_hybrid<tc_hybrid_fma_16bit>)(name, H, grid, num, threads, x, out, stream);
   if (!mma) return tc_launch_hybrid<tc_hybrid_fma>(name, H, grid, num, threads, x, out, stream);
   if (grid.num_wide == H->num_slices) TC_CALL(one_crowded_wave(num, &crowded));
   return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded> : tc_launch_hybrid<tc_hybrid_mma>)(name, H, grid, num, threads, x, out, stream);
@@ -293,10 +321,21 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const double
 
 extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<true>("tc_spmv_hybrid_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<true, false>("tc_spmv_hybrid_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }
 
 extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<false>("tc_spmv_hybrid_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<false, false>("tc_spmv_hybrid_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+}
+
+/* The same for matrices that may have values of 16 bits: kernels of their own, which leaves the others as fast as they are */
+extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid<true, true>("tc_spmv_hybrid_mma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+}
+
+extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid<false, true>("tc_spmv_hybrid_fma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
 }

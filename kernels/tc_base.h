@@ -48,12 +48,18 @@ typedef enum { TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH, TC_FAULT_COUNT 
 int tc_fault_arm(tc_fault_point point, int n);
 int tc_fault(tc_fault_point point);
 
+/*
+  In which precision the values of a matrix are kept; products are accumulated in double precision always. Of a kernel: it reads this one and those before it.
+*/
+typedef enum { TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16 } tc_precision;
+
 /* The pattern of a sparse matrix in compressed sparse row form, host side, columns ascending within a row */
 typedef struct {
   int32_t        num_rows, num_cols;
   const int64_t *row_ptr; // [num_rows + 1]
   const int32_t *col;     // [row_ptr[num_rows]]
   int32_t        row_group; // rows of a node that are likely to share their columns, as PETSc's block size; 0 or 1: none
+  tc_precision   precision; // in which a format is to keep the values
 } tc_csr;
 
 /* The same where a backend keeps it */
@@ -62,10 +68,10 @@ typedef struct {
   int64_t        nnz;
   const int32_t *row_ptr, *col; // [num_rows + 1], [nnz], local
   int32_t        row_group;
+  tc_precision   precision;
 } tc_csr_local;
 
 typedef enum { TC_OP_SPMV } tc_op;
-typedef enum { TC_PRECISION_F64 } tc_precision;
 
 /* How a kernel multiplies: tensor-core fragments, scalar fused multiply-add, or the host loop over the same packed arrays. All three give the same bits. */
 typedef enum { TC_ARITHMETIC_AUTO, TC_ARITHMETIC_MMA, TC_ARITHMETIC_FMA, TC_ARITHMETIC_HOST } tc_arithmetic;

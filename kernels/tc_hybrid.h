@@ -19,8 +19,13 @@
   distances of a place span at most 0xfe, 0xfffe, base the smallest. Segments: U8, U16, I32.
 
   Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
-  A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8 in blocks of `places` x 32 bytes like the index.
+  A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8, BF16 and F16 in blocks of `places` x 32 entries of 1
+  or 2 bytes, like the index.
   The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
+  With another precision than F64 values may be rounded to nearest, ties to even, and the first kind that fits is taken of
+    F32: D8, F32, F64    BF16: D8, BF16, F32, F64    F16: D8, F16, F32, F64
+  F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
+  of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
   stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow.
 */
@@ -41,7 +46,7 @@ enum {
 };
 
 typedef enum { TC_HYBRID_SHIFT, TC_HYBRID_U8, TC_HYBRID_U16, TC_HYBRID_I32, TC_HYBRID_NUM_INDEX_KINDS } tc_hybrid_index_kind;
-typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
+typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_BF16, TC_HYBRID_F16, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
 
 /* 16 bytes, read in one piece */
 typedef struct {
@@ -81,6 +86,8 @@ typedef struct {
   int32_t           *dictionary_size; // [1]
   double            *partial;    // [num_segments], scratch: sum of each segment
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
+  int16_t           *exponent;   // [num_segments + num_sliced] with precision F16, else [0]: of each segment, then of each sliced row; 0 where the kind is another
+  tc_precision       precision;
 } tc_hybrid;
 
 /*

@@ -111,7 +111,7 @@ static void *keep(device_matrix *M, void *local)
 static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
 {
   int32_t     *row_ptr = host_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
-  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1};
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, TC_PRECISION_F64};
 
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));

@@ -5,9 +5,9 @@
 
 enum { LANES = 32, MAX_WIDTH = 255 };
 
-/* A slice or a segment: the CSR entry at each place, -1 where there is none */
+/* A slice or a segment: the CSR entry at each place, -1 where there is none; the first of its exponents, and how many there are */
 typedef struct {
-  int32_t width, places, origin[LANES];
+  int32_t width, places, exponent, num_exponents, origin[LANES];
   int64_t entry[MAX_WIDTH + 1][LANES];
 } piece;
 
@@ -134,37 +134,120 @@ static int64_t find_in_dictionary(const tc_hybrid *H, double value)
   return -1;
 }
 
-static int is_float(double value)
+/* The nearest number with so many bits, of those that are a multiple of 2^lowest; the even one of two */
+static double rounded(double value, int bits, int lowest)
 {
-  const double there_and_back = (double)(float)value;
+  int exponent;
 
+  if (value == 0 || !isfinite(value)) return value;
+  frexp(value, &exponent);
+  exponent = exponent - bits > lowest ? exponent - bits : lowest;
+  return ldexp(rint(ldexp(value, -exponent)), exponent);
+}
+
+static int is_float(double value, tc_precision precision)
+{
+  const double there_and_back = (double)(float)value, nearest = fabs(rounded(value, 24, -2000));
+
+  if (precision != TC_PRECISION_F64 && nearest >= 0x1p-126 && nearest <= 0x1.fffffep127) return 1;
   return !isnan(value) && memcmp(&there_and_back, &value, sizeof value) == 0;
+}
+
+static int is_bf16(double value)
+{
+  const double nearest = fabs(rounded(value, 8, -2000));
+
+  return value == 0 || (nearest >= 0x1p-126 && nearest <= 0x1.fep127);
+}
+
+enum { MISFIT = 10000 };
+
+/* The exponent of the row of a lane, or of the segment; MISFIT if it has none */
+static int exponent_of(const hybrid_checker *K, const piece *P, int lane)
+{
+  double largest = 0;
+
+  for (int32_t i = 0; i < P->width * LANES; ++i) {
+    const int64_t entry = P->num_exponents == 1 || i % LANES == lane ? P->entry[i / LANES][i % LANES] : -1;
+
+    if (entry >= 0 && !isfinite(K->A->val[entry])) return MISFIT;
+    if (entry >= 0 && fabs(K->A->val[entry]) > largest) largest = fabs(K->A->val[entry]);
+  }
+  if (largest == 0) return 0;
+  return ilogb(largest) < -986 || ilogb(largest) > 1014 ? MISFIT : ilogb(largest) - 14;
+}
+
+/* The first kind that fits */
+static tc_hybrid_value_kind first_value_kind(const hybrid_checker *K, const piece *P, const int scale[LANES])
+{
+  const tc_precision precision = K->H->precision;
+  int                d8 = *K->H->dictionary_size > 0, f32 = 1, bf16 = precision == TC_PRECISION_BF16, f16 = precision == TC_PRECISION_F16;
+
+  for (int32_t i = 0; i < P->width * LANES; ++i) {
+    const int64_t entry = P->entry[i / LANES][i % LANES];
+
+    if (entry < 0) continue;
+    d8   = d8 && find_in_dictionary(K->H, K->A->val[entry]) >= 0;
+    f32  = f32 && is_float(K->A->val[entry], precision);
+    bf16 = bf16 && is_bf16(K->A->val[entry]);
+  }
+  for (int lane = 0; lane < P->num_exponents && f16; ++lane) f16 = scale[lane] != MISFIT;
+  return d8 ? TC_HYBRID_D8 : bf16 ? TC_HYBRID_BF16 : f16 ? TC_HYBRID_F16 : f32 ? TC_HYBRID_F32 : TC_HYBRID_F64;
+}
+
+static void check_exponents(const hybrid_checker *K, const piece *P, tc_hybrid_value_kind kind, const int scale[LANES])
+{
+  for (int i = 0; i < P->num_exponents && K->H->precision == TC_PRECISION_F16; ++i) {
+    const int expected = kind == TC_HYBRID_F16 ? scale[i] : 0;
+
+    ASSERT_CASE(K->H->exponent[P->exponent + i] == expected, K->C, "exponent %d is %d, expected %d", P->exponent + i, K->H->exponent[P->exponent + i], expected);
+  }
+}
+
+/* What two bytes of BF16 or F16 say */
+static double number16(uint16_t bits, tc_hybrid_value_kind kind)
+{
+  const int    fraction_bits = kind == TC_HYBRID_F16 ? 10 : 7, bias = kind == TC_HYBRID_F16 ? 15 : 127, exponent = (bits & 0x7fff) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+  const double magnitude = ldexp(exponent > 0 ? fraction + (1 << fraction_bits) : fraction, (exponent > 0 ? exponent : 1) - bias - fraction_bits);
+
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+static void check_number16(const hybrid_checker *K, const unsigned char *byte, tc_hybrid_value_kind kind, int scale, double value)
+{
+  uint16_t bits;
+  double   expected, stored;
+
+  memcpy(&bits, byte, sizeof bits);
+  expected = kind == TC_HYBRID_F16 ? rounded(ldexp(value, -scale), 11, -24) : rounded(value, 8, -2000);
+  stored   = number16(bits, kind);
+  ASSERT_CASE(stored == expected && !signbit(stored) == !signbit(expected), K->C, "kind %d: %a is stored as %a 2^%d, expected %a", kind, value, stored, scale, expected);
+  ASSERT_CASE(fabs(stored) < (kind == TC_HYBRID_F16 ? 65520 : INFINITY), K->C, "kind %d: not finite", kind);
 }
 
 /* Every byte of the values of a piece */
 static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hybrid_value_kind kind)
 {
+  static const size_t  bytes_of[] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
+  const size_t         bytes      = bytes_of[kind];
+  const int            in_blocks  = bytes <= 2; // the others have slots
   const unsigned char *byte = (const unsigned char *)K->H->val + 8 * LANES * K->val, *end = byte + 8 * LANES * P->width;
-  int                  d8 = *K->H->dictionary_size > 0, f32 = 1;
+  int                  scale[LANES] = {0};
 
   ASSERT_CASE(val == K->val, K->C, "values begin at %u, expected %lld", val, (long long)K->val);
-  for (int32_t i = 0; i < P->width * LANES; ++i) {
-    const int64_t entry = P->entry[i / LANES][i % LANES];
-
-    d8  = d8 && (entry < 0 || find_in_dictionary(K->H, K->A->val[entry]) >= 0);
-    f32 = f32 && (entry < 0 || is_float(K->A->val[entry]));
-  }
-  ASSERT_CASE(kind == (d8 ? TC_HYBRID_D8 : f32 ? TC_HYBRID_F32 : TC_HYBRID_F64), K->C, "value kind %d, D8 fits %d, F32 fits %d", kind, d8, f32);
-  for (int32_t i = 0; i < (kind == TC_HYBRID_D8 ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
-    const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES); // D8 has blocks, the others have slots
-    const int32_t k = kind == TC_HYBRID_D8 ? block * P->places + in_block % P->places : i / LANES, lane = kind == TC_HYBRID_D8 ? in_block / P->places : i % LANES;
+  for (int lane = 0; lane < LANES && K->H->precision == TC_PRECISION_F16; ++lane) scale[lane] = lane == 0 || P->num_exponents > 1 ? exponent_of(K, P, lane) : scale[0];
+  ASSERT_CASE(kind == first_value_kind(K, P, scale), K->C, "value kind %d, expected %d", kind, first_value_kind(K, P, scale));
+  check_exponents(K, P, kind, scale);
+  for (int32_t i = 0; i < (in_blocks ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
+    const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES);
+    const int32_t k = in_blocks ? block * P->places + in_block % P->places : i / LANES, lane = in_blocks ? in_block / P->places : i % LANES;
     const int64_t entry  = k < P->width ? P->entry[k][lane] : -1;
     const double  value  = entry >= 0 ? K->A->val[entry] : 0.0;
     const float   narrow = (float)value;
     const uint8_t code   = entry >= 0 ? (uint8_t)find_in_dictionary(K->H, value) : 0;
-    const size_t  bytes  = kind == TC_HYBRID_D8 ? 1 : kind == TC_HYBRID_F32 ? 4 : 8;
 
-    ASSERT_CASE(memcmp(byte, kind == TC_HYBRID_D8 ? (const void *)&code : kind == TC_HYBRID_F32 ? (const void *)&narrow : &value, bytes) == 0, K->C, "kind %d, lane %d, entry %d: not %g", kind, lane, k, value);
+    if (bytes == 2) check_number16(K, byte, kind, scale[lane], value);
+    else ASSERT_CASE(memcmp(byte, kind == TC_HYBRID_D8 ? (const void *)&code : kind == TC_HYBRID_F32 ? (const void *)&narrow : &value, bytes) == 0, K->C, "kind %d, lane %d, entry %d: not %g", kind, lane, k, value);
     byte += bytes;
   }
   for (; byte < end; ++byte) ASSERT_CASE(*byte == TEST_UNWRITTEN, K->C, "%lld bytes before the end of a piece of kind %d: written", (long long)(end - byte), kind);
@@ -211,8 +294,10 @@ static void check_segments(hybrid_checker *K, piece *P, unsigned char *seen)
 
       ASSERT_CASE(S->long_row == r && S->entries == entries, K->C, "segment %d: %d entries of long row %d, expected %d of %d", segment, S->entries, S->long_row, entries, r);
       memset(P, 0, sizeof *P);
-      P->width  = (entries + LANES - 1) / LANES;
-      P->places = 4;
+      P->width         = (entries + LANES - 1) / LANES;
+      P->places        = 4;
+      P->exponent      = segment;
+      P->num_exponents = 1;
       for (int32_t e = 0; e < P->width * LANES; ++e) P->entry[e / LANES][e % LANES] = e < entries ? first + begin + e : -1;
       for (int32_t e = 0; e < entries; ++e) ++seen[first + begin + e];
       check_columns(K, P, S->index, S->index_kind, 0);
@@ -235,7 +320,9 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
       P->origin[lane] = row[lane] / K->row_group * K->row_group;
       in_a_row        = in_a_row && row[lane] == row[0] + lane;
     }
-    P->places = P->width == 1 ? 1 : P->width == 2 ? 2 : 4;
+    P->places        = P->width == 1 ? 1 : P->width == 2 ? 2 : 4;
+    P->exponent      = K->H->num_segments + LANES * s;
+    P->num_exponents = num;
     for (int lane = 0; lane < LANES; ++lane) {
       const int32_t length = lane < num ? length_of(K->A, row[lane]) : 0;
 
@@ -268,13 +355,14 @@ void hybrid_check_view(hybrid_checker *K)
   free(P);
 }
 
-hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group)
+hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_precision precision)
 {
   tc_csr         pattern = tc_matrix_pattern(&C->A);
   tc_hybrid      H;
   hybrid_checker K = {.C = C, .A = &C->A, .H = &H, .row_group = row_group > 1 ? row_group : 1};
 
   pattern.row_group = row_group;
+  pattern.precision = precision;
   test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
   hybrid_check_view(&K);
   tc_format_destroy(&tc_format_hybrid, &H);

@@ -18,4 +18,4 @@ typedef struct {
 void hybrid_check_view(hybrid_checker *K);
 
 /* Packs the matrix of the case and checks that; the result has the numbers of pieces */
-hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group);
+hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_precision precision);

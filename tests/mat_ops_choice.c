@@ -1,41 +1,4 @@
 #include "mat_ops.h"
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-/* Does the detailed view of the matrix contain the text? */
-static PetscErrorCode ViewHas(Mat A, const char text[], PetscBool *has)
-{
-  char        name[PETSC_MAX_PATH_LEN], *all;
-  PetscViewer viewer;
-  PetscMPIInt rank;
-  int         found = 0;
-
-  PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCall(PetscGetTmp(PETSC_COMM_WORLD, name, sizeof(name)));
-  PetscCall(PetscStrlcat(name, "/aijtccusparse_view_XXXXXX", sizeof(name)));
-  if (rank == 0) close(mkstemp(name));
-  PetscCallMPI(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, PETSC_COMM_WORLD));
-  PetscCall(PetscViewerASCIIOpen(PETSC_COMM_WORLD, name, &viewer));
-  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
-  PetscCall(MatView(A, viewer));
-  PetscCall(PetscViewerPopFormat(viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  if (rank == 0) {
-    FILE *file = fopen(name, "r");
-
-    PetscCall(PetscCalloc1(1 << 16, &all));
-    (void)!fread(all, 1, (1 << 16) - 1, file);
-    fclose(file);
-    unlink(name);
-    found = strstr(all, text) != NULL;
-    PetscCall(PetscFree(all));
-  }
-  PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
-  *has = found ? PETSC_TRUE : PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
 
 static PetscErrorCode CreatePair(Mat *ours, Mat *plain)
 {
@@ -65,7 +28,7 @@ static PetscErrorCode CheckOption(const char value[], const char on_host[], cons
   PetscCall(MatTestSameProduct(ours, plain, &same));
   PetscCall(MatTestSameResidual(ours, plain, &residual));
   PetscCall(MatTestSameTransposeProduct(ours, plain, &transpose));
-  PetscCall(ViewHas(ours, cuda ? on_device : on_host, &told));
+  PetscCall(MatTestViewHas(ours, cuda ? on_device : on_host, &told));
   PetscCall(MatTestFact((PetscBool)(same && residual && transpose && told), "-mat_aijtccusparse_spmv %s: product, residual, transpose %s, view %s '%s'", value, same && residual && transpose ? "right" : "WRONG", told ? "says" : "DOES NOT SAY",
                         cuda ? on_device : on_host));
   PetscCall(MatDestroy(&ours));
@@ -107,7 +70,7 @@ static PetscErrorCode CheckTrial(PetscBool asked)
     PetscCall(MatTestSameProduct(ours, plain, &same));
     if (!same) all = PETSC_FALSE;
   }
-  PetscCall(ViewHas(ours, "timed after 32 products", &timed));
+  PetscCall(MatTestViewHas(ours, "timed after 32 products", &timed));
   PetscCall(MatScale(ours, -2.0));
   PetscCall(MatScale(plain, -2.0));
   PetscCall(MatTestSameProduct(ours, plain, &same));

@@ -200,32 +200,6 @@ static PetscErrorCode TestCounters(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does the detailed view of the matrix contain the text? */
-static PetscErrorCode ViewHas(Mat A, const char text[], PetscBool *has)
-{
-  PetscMPIInt rank;
-  PetscViewer viewer;
-  char       *all;
-  size_t      size;
-  FILE       *file = open_memstream(&all, &size);
-  int         found;
-
-  PetscFunctionBeginUser;
-  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a text");
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
-  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
-  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
-  PetscCall(MatView(A, viewer));
-  PetscCall(PetscViewerPopFormat(viewer));
-  PetscCall(PetscViewerDestroy(&viewer));
-  fclose(file);
-  found = strstr(all, text) != NULL; /* the text is the first process's */
-  free(all);
-  PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
-  *has = found ? PETSC_TRUE : PETSC_FALSE;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* MatView() tells how many products there were and with what, or why there were none */
 static PetscErrorCode TestView(void)
 {
@@ -240,14 +214,14 @@ static PetscErrorCode TestView(void)
   PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
   PetscCall(ProductNumbers(A.num_cols, 9, 11, &numbers));
   PetscCall(ProductOperand(PRODUCT_AB, ours, MATDENSE, 9, 0, numbers, &B));
-  PetscCall(ViewHas(ours, "dense blocks", &before));
+  PetscCall(MatTestViewHas(ours, "dense blocks", &before));
   PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
   PetscCall(MatAIJTCCUSPARSEGetSpMMCount(ours, NULL, &kernel));
-  PetscCall(ViewHas(ours, kernel ? kernel : "no kernel", &after));
+  PetscCall(MatTestViewHas(ours, kernel ? kernel : "no kernel", &after));
   PetscCall(MatDestroy(&C));
   PetscCall(MatAIJTCCUSPARSESetSpMM(ours, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE));
   PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
-  PetscCall(ViewHas(ours, "-mat_aijtccusparse_spmm", &reason));
+  PetscCall(MatTestViewHas(ours, "-mat_aijtccusparse_spmm", &reason));
   PetscCall(MatTestFact((PetscBool)(!before && after && reason), "MatView: nothing about dense blocks before the first product: %s; the kernel %s after it: %s; why they are left to the parent: %s", before ? "NO" : "yes", kernel ? kernel : "", after ? "yes" : "NO",
                         reason ? "yes" : "NO"));
   free(numbers);

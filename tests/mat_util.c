@@ -410,3 +410,28 @@ PetscErrorCode MatTestHasCUDA(PetscBool *cuda)
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode MatTestViewHas(Mat A, const char text[], PetscBool *has)
+{
+  PetscMPIInt rank;
+  PetscViewer viewer;
+  char       *all;
+  size_t      size;
+  FILE       *file = open_memstream(&all, &size);
+  int         found;
+
+  PetscFunctionBeginUser;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a text");
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
+  PetscCall(MatView(A, viewer));
+  PetscCall(PetscViewerPopFormat(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  fclose(file);
+  found = strstr(all, text) != NULL; /* the text is the first process's */
+  free(all);
+  PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
+  *has = found ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -62,6 +62,9 @@ PetscErrorCode MatTestGetTransposeCounts(Mat, MatTestCounts *);
 PetscErrorCode MatTestProductCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
 PetscErrorCode MatTestTransposeCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
 
+/* Does the detailed view of the matrix contain the text? Collective. */
+PetscErrorCode MatTestViewHas(Mat, const char[], PetscBool *);
+
 /* Does the matrix multiply on a GPU? Is there one at all, as far as our type is concerned? */
 PetscErrorCode MatTestIsCUDA(Mat, PetscBool *);
 PetscErrorCode MatTestHasCUDA(PetscBool *);

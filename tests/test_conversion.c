@@ -14,7 +14,8 @@
 
 enum { SKIPPED = 77, MAX_FAILURES = 100 };
 
-static int passed, failed, small_only;
+static int          passed, failed, small_only;
+static tc_precision precision; // of what is packed
 
 static void die(const char *what, const char *text)
 {
@@ -22,11 +23,13 @@ static void die(const char *what, const char *text)
   exit(1);
 }
 
+static const char *const precision_names[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
+
 static void fact(int so, const char *format, const char *name, int32_t row_group, const char *what, const char *detail)
 {
   if (so) ++passed;
   else ++failed;
-  if (!so || !small_only) printf("%s %s of %s, row group %d: %s%s%s\n", so ? "ok  " : "FAIL", format, name, row_group, what, *detail ? ": " : "", detail);
+  if (!so || !small_only) printf("%s %s of %s, row group %d, %s: %s%s%s\n", so ? "ok  " : "FAIL", format, name, row_group, precision_names[precision], what, *detail ? ": " : "", detail);
 }
 
 static void *new_bytes(size_t bytes)
@@ -69,7 +72,7 @@ static local_matrix local_new(const tc_backend *backend, const tc_matrix *A, int
   L.row_ptr = local_copy(backend, row_ptr, ((size_t)A->num_rows + 1) * sizeof *row_ptr);
   L.col     = local_copy(backend, A->col, (size_t)A->nnz * sizeof *A->col);
   L.val     = local_copy(backend, A->val, (size_t)A->nnz * sizeof *A->val);
-  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group};
+  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group, precision};
   free(row_ptr);
   return L;
 }
@@ -109,6 +112,7 @@ static void host_view(const tc_format *format, const tc_matrix *A, int32_t row_g
   int      num;
 
   pattern.row_group = row_group;
+  pattern.precision = precision;
   if (format->build(&pattern, view) != TC_OK) die("host build", tc_last_error());
   num = format->arrays(view, arrays);
   for (int i = 0; i < num; ++i) {
@@ -158,8 +162,8 @@ enum { INDEX = 1 << TC_ROLE_INDEX, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC
 
 /* --- values of all kinds */
 
-enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, NUM_VALUES };
-static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values"};
+enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, NUM_VALUES };
+static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values", "values of many magnitudes", "values of all magnitudes"};
 
 static double value_of(int kind, int64_t i, double normal)
 {
@@ -172,6 +176,8 @@ static double value_of(int kind, int64_t i, double normal)
   case EXACTLY_FULL: return 1.0 / (double)(i % 256 + 3);
   case ONE_TOO_MANY: return 1.0 / (double)(i % 257 + 3);
   case SPECIAL: return i % 64 < 4 ? special[i / 64 % (int64_t)(sizeof special / sizeof special[0])] : (float)normal;
+  case WIDE: return ldexp(normal, (int)(i % 59) - 29);
+  case EXTREME: return i % 499 == 0 ? ldexp(normal, (int)(i % 2300) - 1200) : normal;
   default: return normal;
   }
 }
@@ -191,7 +197,7 @@ static const tc_converter *host_converter(const char *format)
 /* From kind to kind and back; what a narrow kind does not use must stay as it was */
 static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, const any_view *host, const any_view *local)
 {
-  static const int    sequence[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, INTEGERS, NORMAL};
+  static const int    sequence[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL};
   const tc_converter *reference  = host_converter(format->name);
   double             *val        = new_bytes((size_t)A->nnz * sizeof *val);
 
@@ -227,10 +233,23 @@ static void check_conversion(const tc_backend *backend, const tc_converter *conv
   local_free(&L);
 }
 
+/* z = A x by the host */
+static void host_product(const tc_plan_options *options, const tc_matrix *A, const double *x, double *z)
+{
+  const tc_csr pattern = tc_matrix_pattern(A);
+  const tc_key key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
+  tc_plan     *plan;
+
+  if (tc_plan_create(tc_backend_host(), options, &plan) != TC_OK || tc_plan_build(plan, &pattern) != TC_OK || tc_plan_upload(plan, NULL) != TC_OK || tc_plan_refill(plan, A->val, &key, TC_CACHE_REBUILD, NULL) != TC_OK ||
+      tc_plan_spmv(plan, x, NULL, z, 1, NULL) != TC_OK)
+    die("host product", tc_last_error());
+  tc_plan_destroy(&plan);
+}
+
 /* A product with what was packed there */
 static void check_plan(const tc_backend *backend, const tc_converter *converter, const char *name, const tc_matrix *A)
 {
-  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO};
+  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO, precision};
   const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
   const size_t          m = (size_t)A->num_rows, n = (size_t)A->num_cols;
   local_matrix          L = local_new(backend, A, 1);
@@ -241,7 +260,8 @@ static void check_plan(const tc_backend *backend, const tc_converter *converter,
 
   tc_random_normal(A->num_cols, 3, x);
   local_x = local_copy(backend, x, n * sizeof *x);
-  tc_canonical_spmv(A, x, NULL, expected);
+  if (precision == TC_PRECISION_F64) tc_canonical_spmv(A, x, NULL, expected);
+  else host_product(&options, A, x, expected);
   if (tc_plan_create(backend, &options, &plan) != TC_OK) die("tc_plan_create", tc_last_error());
   good = tc_plan_build_local(plan, &L.pattern, NULL) == TC_OK && tc_plan_refill(plan, L.val, &key, TC_CACHE_REBUILD, NULL) == TC_OK && tc_plan_spmv(plan, local_x, NULL, local_z, 1, NULL) == TC_OK;
   if (good && m > 0) check(backend, backend->download(z, local_z, m * sizeof *z, NULL), "download");
@@ -302,7 +322,7 @@ static void check_faults(const tc_backend *backend, const tc_converter *converte
 static void check_plan_faults(const tc_backend *backend, const tc_converter *converter)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO};
+  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix                   A;
 
   if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) die("tc_generate", tc_last_error());
@@ -352,9 +372,12 @@ static void check_matrix(const tc_backend *backend, const tc_converter *converte
 
   if (tc_generate(tc_generator_find(name), size, (uint64_t)seed, &A) != TC_OK) die(name, tc_last_error());
   tc_random_normal(A.nnz, 17, A.val);
-  check_conversion(backend, converter, name, &A, 1);
-  check_conversion(backend, converter, name, &A, 3);
-  if (tc_format_find(converter->format)->spmv_host) check_plan(backend, converter, name, &A);
+  for (precision = TC_PRECISION_F64; precision <= tc_format_find(converter->format)->precision; ++precision) {
+    check_conversion(backend, converter, name, &A, 1);
+    if (precision == TC_PRECISION_F64) check_conversion(backend, converter, name, &A, 3);
+    if (tc_format_find(converter->format)->spmv_host) check_plan(backend, converter, name, &A);
+  }
+  precision = TC_PRECISION_F64;
   tc_matrix_free(&A);
 }
 

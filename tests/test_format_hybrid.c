@@ -16,8 +16,8 @@ static void check_case(const test_case *C)
   for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
     D.A.val = malloc(((size_t)C->A.nnz + 1) * sizeof *D.A.val);
     test_values(values, C->A.nnz, (uint64_t)C->seed, D.A.val);
-    for (int32_t row_group = 0; row_group <= 3; ++row_group) {
-      const hybrid_checker K = hybrid_check_packed(&D, row_group);
+    for (int i = 0; i < 4 + 3; ++i) { // every row group, then every precision
+      const hybrid_checker K = hybrid_check_packed(&D, i < 4 ? i : 1, i < 4 ? TC_PRECISION_F64 : TC_PRECISION_F32 + i - 4);
 
       for (int kind = 0; kind < TC_HYBRID_NUM_INDEX_KINDS; ++kind) index_kinds[kind] += K.index_kinds[kind];
       for (int kind = 0; kind < TC_HYBRID_NUM_VALUE_KINDS; ++kind) value_kinds[kind] += K.value_kinds[kind];
@@ -57,7 +57,7 @@ static void lengths_where_classes_change(void **state)
   (void)state;
   for (int32_t num_cols = 5000; num_cols <= 50000000; num_cols *= 100) {
     spread_rows(sizeof length / sizeof *length, length, num_cols, &C.A);
-    K = hybrid_check_packed(&C, 1);
+    K = hybrid_check_packed(&C, 1, TC_PRECISION_F64);
     assert_true(num_cols == 5000 || K.index_kinds[TC_HYBRID_I32] > 0);
     tc_matrix_free(&C.A);
   }
@@ -103,7 +103,7 @@ static void widest_of_each_kind(void **state)
         C.A.col[e]             = e % 2 == 0 ? e / 2 : num_cols - 1 - 32 + e / 2 - (e == 1 ? span[i] : 0);
         C.A.val[e]             = 1;
       }
-      K = hybrid_check_packed(&C, 1);
+      K = hybrid_check_packed(&C, 1, TC_PRECISION_F64);
       assert_int_equal(K.index_kinds[expected[i]], 1);
       tc_matrix_free(&C.A);
     }
@@ -119,7 +119,7 @@ static void layout_by_hand(void **state)
   /* the slice is rows 2 and 0; distances -1 0 2 and 0 3 */
   static const int32_t row_id[3] = {2, 0, 1}, base[4] = {-1, 0, 2, 0};
   static const uint8_t entry[128] = {0, 0, 0, 0xff, 1, 3, 0xff, 0xff}, code[128] = {2, 3, 4, 0, 0, 1, 0, 0};
-  const tc_csr         A          = {3, 5, row_ptr, col, 0};
+  const tc_csr         A          = {3, 5, row_ptr, col, 0, TC_PRECISION_F64};
   tc_hybrid            H;
 
   (void)state;
@@ -148,20 +148,52 @@ static void one_value_widens_one_piece(void **state)
     test_values_kind     values;
     double               bad;
     tc_hybrid_value_kind narrow, wide;
+    tc_precision         precision;
   } changes[] = {
-    {TEST_INTEGERS, 1e10,     TC_HYBRID_D8,  TC_HYBRID_F32},
-    {TEST_INTEGERS, -0.0,     TC_HYBRID_D8,  TC_HYBRID_F32},
-    {TEST_INTEGERS, 0.1,      TC_HYBRID_D8,  TC_HYBRID_F64},
-    {TEST_INTEGERS, NAN,      TC_HYBRID_D8,  TC_HYBRID_F64},
-    {TEST_FLOATS,   0.1,      TC_HYBRID_F32, TC_HYBRID_F64},
-    {TEST_FLOATS,   1e300,    TC_HYBRID_F32, TC_HYBRID_F64},
-    {TEST_FLOATS,   1e-320,   TC_HYBRID_F32, TC_HYBRID_F64},
-    {TEST_FLOATS,   NAN,      TC_HYBRID_F32, TC_HYBRID_F64},
-    {TEST_FLOATS,   INFINITY, TC_HYBRID_F32, TC_HYBRID_F32},
+    {TEST_INTEGERS, 1e10,                   TC_HYBRID_D8,   TC_HYBRID_F32,  TC_PRECISION_F64 },
+    {TEST_INTEGERS, -0.0,                   TC_HYBRID_D8,   TC_HYBRID_F32,  TC_PRECISION_F64 },
+    {TEST_INTEGERS, 0.1,                    TC_HYBRID_D8,   TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_INTEGERS, NAN,                    TC_HYBRID_D8,   TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_FLOATS,   0.1,                    TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_FLOATS,   1e300,                  TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_FLOATS,   1e-320,                 TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_FLOATS,   NAN,                    TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F64 },
+    {TEST_FLOATS,   INFINITY,               TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F64 },
+    {TEST_INTEGERS, 0.1,                    TC_HYBRID_D8,   TC_HYBRID_F32,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   0.1,                    TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   NAN,                    TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   INFINITY,               TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   1e300,                  TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F32 }, // would become infinite
+    {TEST_NORMAL,   0x1.fffffefffffffp127,  TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F32 }, // the last that does not
+    {TEST_NORMAL,   0x1.ffffffp127,         TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   1e-40,                  TC_HYBRID_F32,  TC_HYBRID_F64,  TC_PRECISION_F32 }, // would lose bits
+    {TEST_NORMAL,   0x1p-149,               TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F32 },
+    {TEST_NORMAL,   0x1.ffffffp-127,        TC_HYBRID_F32,  TC_HYBRID_F32,  TC_PRECISION_F32 }, // rounded to the first normal number
+    {TEST_INTEGERS, 0.1,                    TC_HYBRID_D8,   TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   0.1,                    TC_HYBRID_BF16, TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   -0.0,                   TC_HYBRID_BF16, TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   NAN,                    TC_HYBRID_BF16, TC_HYBRID_F64,  TC_PRECISION_BF16},
+    {TEST_NORMAL,   -INFINITY,              TC_HYBRID_BF16, TC_HYBRID_F32,  TC_PRECISION_BF16},
+    {TEST_NORMAL,   0x1.fefffffffffffp127,  TC_HYBRID_BF16, TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   0x1.ffp127,             TC_HYBRID_BF16, TC_HYBRID_F32,  TC_PRECISION_BF16},
+    {TEST_NORMAL,   0x1p-126,               TC_HYBRID_BF16, TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   0x1.ffp-127,            TC_HYBRID_BF16, TC_HYBRID_BF16, TC_PRECISION_BF16},
+    {TEST_NORMAL,   0x1.fep-127,            TC_HYBRID_BF16, TC_HYBRID_F32,  TC_PRECISION_BF16},
+    {TEST_NORMAL,   1e300,                  TC_HYBRID_BF16, TC_HYBRID_F64,  TC_PRECISION_BF16},
+    {TEST_INTEGERS, 0.1,                    TC_HYBRID_D8,   TC_HYBRID_F16,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   1e10,                   TC_HYBRID_F16,  TC_HYBRID_F16,  TC_PRECISION_F16 }, // all others of its row become subnormal or zero
+    {TEST_NORMAL,   -1e300,                 TC_HYBRID_F16,  TC_HYBRID_F16,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   1e-320,                 TC_HYBRID_F16,  TC_HYBRID_F16,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   -0.0,                   TC_HYBRID_F16,  TC_HYBRID_F16,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   0x1.fffffffffffffp1014, TC_HYBRID_F16,  TC_HYBRID_F16,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   0x1p1015,               TC_HYBRID_F16,  TC_HYBRID_F64,  TC_PRECISION_F16 }, // no power of two for that
+    {TEST_NORMAL,   INFINITY,               TC_HYBRID_F16,  TC_HYBRID_F32,  TC_PRECISION_F16 },
+    {TEST_NORMAL,   NAN,                    TC_HYBRID_F16,  TC_HYBRID_F64,  TC_PRECISION_F16 },
   };
   static const int32_t length[70] = {2500, 300, 300, 300}; // the others: see below
   int32_t              lengths[70];
   test_case            C = {"one value", 0, {0}};
+  tc_csr               pattern;
   tc_hybrid            H;
   hybrid_checker       K = {.C = &C, .A = &C.A, .H = &H, .row_group = 1};
 
@@ -169,8 +201,10 @@ static void one_value_widens_one_piece(void **state)
   for (int i = 0; i < 70; ++i) lengths[i] = length[i] > 0 ? length[i] : 100;
   spread_rows(70, lengths, 5000, &C.A);
   assert_true(C.A.nnz / 4096 == 2); // the sample takes every other value
-  test_pack(&tc_format_hybrid, &C.A, &H);
+  pattern = tc_matrix_pattern(&C.A);
   for (size_t c = 0; c < sizeof changes / sizeof *changes; ++c) {
+    pattern.precision = changes[c].precision;
+    test_pack_pattern(&tc_format_hybrid, &pattern, C.A.val, &H);
     test_values(changes[c].values, C.A.nnz, 3, C.A.val);
     for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = C.A.val[e] == 0 ? 0.0 : C.A.val[e]; // no -0.0
     for (int64_t entry = 1; entry < C.A.nnz; entry += 2222) { // in segments and slices
@@ -186,8 +220,35 @@ static void one_value_widens_one_piece(void **state)
         assert_int_equal(K.value_kinds[changes[c].wide], changes[c].narrow == changes[c].wide ? H.num_segments + H.num_slices : bad);
       }
     }
+    tc_format_destroy(&tc_format_hybrid, &H);
   }
-  tc_format_destroy(&tc_format_hybrid, &H);
+  tc_matrix_free(&C.A);
+}
+
+/*
+  Values half-way between two numbers of the precision, and just beside that, in the normal and the subnormal range; the largest of each row is a power of two, which
+  another one scales
+*/
+static void halves_go_to_even(void **state)
+{
+  static const int     bits[] = {[TC_PRECISION_F32] = 24, [TC_PRECISION_BF16] = 8, [TC_PRECISION_F16] = 11};
+  static const int     powers[] = {0, -1, -14, -28, -29, -30, -35, -38, -39, -40}; // F16: of 2^14
+  static const int32_t length[10] = {250, 250, 250, 250, 250, 250, 250, 250, 250, 2100};
+  test_case            C          = {"halves", 0, {0}};
+
+  (void)state;
+  spread_rows(10, length, 5000, &C.A);
+  for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) {
+    for (int row = 0; row < 10; ++row) {
+      for (int64_t e = C.A.row_ptr[row]; e < C.A.row_ptr[row + 1]; ++e) {
+        const int64_t k    = e - C.A.row_ptr[row];
+        const double  half = ldexp(1 + ldexp((double)(2 * (k / 3) + 1), -bits[precision]), powers[row]), beside = k % 3 == 0 ? 0 : k % 3 == 1 ? 0x1p-52 : -0x1p-52;
+
+        C.A.val[e] = k == 0 ? ldexp(1, 3 * row) : ldexp(half * (1 + beside) * (k % 2 ? 1 : -1), 3 * row);
+      }
+    }
+    hybrid_check_packed(&C, 1, precision);
+  }
   tc_matrix_free(&C.A);
 }
 
@@ -203,7 +264,7 @@ static void dictionary_of_256(void **state)
     hybrid_checker K;
 
     for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = (double)(e % distinct - 100) / 3;
-    K = hybrid_check_packed(&C, 1);
+    K = hybrid_check_packed(&C, 1, TC_PRECISION_F64);
     assert_int_equal(K.value_kinds[TC_HYBRID_D8], distinct == 256 ? 5 : 0);
   }
   tc_matrix_free(&C.A);
@@ -230,7 +291,7 @@ static void builds_and_failed_allocations(void **state)
   ASSERT_OK(tc_format_hybrid.build(&pattern, &H));
   assert_int_equal(H.segment[0].value_kind, TC_HYBRID_F64);
   assert_int_equal(H.slice[0].value_kind, TC_HYBRID_F64);
-  assert_true(!H.val && !H.dictionary && !H.dictionary_size && !H.partial && !H.arrived);
+  assert_true(!H.val && !H.dictionary && !H.dictionary_size && !H.exponent && !H.partial && !H.arrived);
   tc_format_destroy(&tc_format_hybrid, &H);
   tc_matrix_free(&A);
 }
@@ -244,6 +305,7 @@ int main(void)
     cmocka_unit_test(few_entries_make_rows_tall),
     cmocka_unit_test(widest_of_each_kind),
     cmocka_unit_test(one_value_widens_one_piece),
+    cmocka_unit_test(halves_go_to_even),
     cmocka_unit_test(dictionary_of_256),
     cmocka_unit_test(builds_and_failed_allocations),
   };

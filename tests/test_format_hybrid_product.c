@@ -37,15 +37,20 @@ static void expect(const tc_matrix *A, const double *x, const double *y, use how
   for (int32_t i = 0; i < A->num_rows && how >= SUBTRACT; ++i) z[i] = A->row_ptr[i] == A->row_ptr[i + 1] ? y[i] : y[i] - z[i];
 }
 
-/* The first `uses` of the uses */
+/* The first `uses` of the uses; what is expected is the product with the values that are packed, which the test of the format has compared with those of the matrix */
 static void check_products(const test_case *C, const tc_matrix *A, const tc_hybrid *H, const double *x, use uses)
 {
   const int32_t m = A->num_rows;
+  tc_matrix     stored = *A;
   double       *y = test_random(m, 6), *expected = test_guarded(m);
 
+  stored.val = malloc(((size_t)A->nnz + 1) * sizeof *stored.val);
+  assert_non_null(stored.val);
+  test_stored_values(H, stored.val);
+  for (int64_t e = 0; e < A->nnz && H->precision == TC_PRECISION_F64; ++e) assert_true(stored.val[e] == A->val[e] || (isnan(stored.val[e]) && isnan(A->val[e])));
   for (int32_t i = 0; i < m; i += 5) y[i] = -0.0;
   for (use how = 0; how < uses; ++how) {
-    expect(A, x, y, how, expected);
+    expect(&stored, x, y, how, expected);
     for (int v = 0; v < num_versions(); ++v) {
       double *z        = test_guarded(m);
       int     in_place = how == ADD_IN_PLACE || how == SUBTRACT_IN_PLACE;
@@ -59,6 +64,7 @@ static void check_products(const test_case *C, const tc_matrix *A, const tc_hybr
       test_guarded_free(z);
     }
   }
+  free(stored.val);
   test_guarded_free(y);
   test_guarded_free(expected);
 }
@@ -90,9 +96,11 @@ static void check_case(const test_case *C)
   assert_non_null(A.val);
   for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
     test_values(values, A.nnz, (uint64_t)C->seed, A.val);
-    for (pattern.row_group = 1; pattern.row_group <= 3; ++pattern.row_group) {
+    for (int i = 1; i <= 3 + 3; ++i) { // every row group, then every precision
       tc_hybrid H;
 
+      pattern.row_group = i <= 3 ? i : 1;
+      pattern.precision = i <= 3 ? TC_PRECISION_F64 : TC_PRECISION_F32 + i - 4;
       test_pack_pattern(&tc_format_hybrid, &pattern, A.val, &H);
       for (int poisoned = 0; poisoned < 3; ++poisoned) {
         double *x = test_random(A.num_cols, 5);
@@ -107,21 +115,24 @@ static void check_case(const test_case *C)
   free(A.val);
 }
 
-static void check_packed(const test_case *C, int32_t row_group)
+/* In every precision up to `last` */
+static void check_packed(const test_case *C, int32_t row_group, tc_precision last)
 {
   tc_csr    pattern = tc_matrix_pattern(&C->A);
   double   *x       = test_random(C->A.num_cols, 5);
   tc_hybrid H;
 
   pattern.row_group = row_group;
-  test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
-  check_products(C, &C->A, &H, x, NUM_USES);
-  tc_format_destroy(&tc_format_hybrid, &H);
+  for (pattern.precision = TC_PRECISION_F64; pattern.precision <= last; ++pattern.precision) {
+    test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
+    check_products(C, &C->A, &H, x, NUM_USES);
+    tc_format_destroy(&tc_format_hybrid, &H);
+  }
   test_guarded_free(x);
 }
 
 /* An empty row, then `num` rows of `length` columns, `apart` apart, row i beginning at column shift * (i / group) */
-static void check_band(int32_t num, int32_t length, int32_t apart, int32_t shift, int32_t group)
+static void check_band(int32_t num, int32_t length, int32_t apart, int32_t shift, int32_t group, tc_precision last)
 {
   test_case C = {"band", length, {0}};
 
@@ -131,7 +142,7 @@ static void check_band(int32_t num, int32_t length, int32_t apart, int32_t shift
     for (int32_t k = 0; k < length; ++k) C.A.col[C.A.row_ptr[i] + k] = shift * (i / group) + apart * k;
   }
   tc_random_normal(C.A.nnz, 7, C.A.val);
-  check_packed(&C, group);
+  check_packed(&C, group, last);
   tc_matrix_free(&C.A);
 }
 
@@ -147,10 +158,10 @@ static void bands(void **state)
     for (size_t g = 0; g < sizeof groups / sizeof *groups; ++g) {
       const int32_t num = lengths[i] > 255 ? 3 : 41, group = groups[g];
 
-      check_band(num, lengths[i], 1, group, group);
-      check_band(num, lengths[i], 1, 300, group);
-      check_band(num, lengths[i], 7, 60000, group);
-      check_band(num, lengths[i], 3000, group, group);
+      check_band(num, lengths[i], 1, group, group, TC_PRECISION_F16);
+      check_band(num, lengths[i], 1, 300, group, TC_PRECISION_F64);
+      check_band(num, lengths[i], 7, 60000, group, TC_PRECISION_F64);
+      check_band(num, lengths[i], 3000, group, group, TC_PRECISION_F64);
     }
   }
 }
@@ -170,7 +181,7 @@ static void rows_apart(void **state)
     }
     C.A.nnz = C.A.row_ptr[ROWS];
     tc_random_normal(C.A.nnz, 7, C.A.val);
-    check_packed(&C, 1);
+    check_packed(&C, 1, TC_PRECISION_F16);
     tc_matrix_free(&C.A);
   }
 }
@@ -219,7 +230,7 @@ static void values_that_are_not_finite(void **state)
     for (int32_t s = 0; s < H.num_slices; ++s) assert_int_equal(H.slice[s].value_kind, TC_HYBRID_D8);
     assert_true(i >= 4 || !isfinite(H.dictionary[0]));
     tc_format_destroy(&tc_format_hybrid, &H);
-    check_packed(&C, 1);
+    check_packed(&C, 1, TC_PRECISION_F16);
     tc_matrix_free(&C.A);
   }
 }
@@ -236,7 +247,7 @@ static void dictionaries_of_every_size(void **state)
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
     C.seed = sizes[i];
     for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = (double)(e % sizes[i]) / 7 - 1;
-    check_packed(&C, 1);
+    check_packed(&C, 1, TC_PRECISION_F16);
   }
   tc_matrix_free(&C.A);
 }

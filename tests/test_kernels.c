@@ -81,8 +81,24 @@ static void device_free(device_array *D)
   D->backend->release(D->block);
 }
 
+/* z = A x or z = y + A x by the host, which other tests compare with the values that are packed */
+static void host_product(const tc_plan_options *options, const tc_matrix *A, const double *x, const double *y, double *z)
+{
+  const tc_plan_options on_host = {options->format, TC_ARITHMETIC_AUTO, options->precision};
+  const tc_csr          pattern = tc_matrix_pattern(A);
+  const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
+  tc_plan              *plan;
+
+  check(tc_plan_create(tc_backend_host(), &on_host, &plan), "tc_plan_create");
+  check(tc_plan_build(plan, &pattern), "tc_plan_build");
+  check(tc_plan_upload(plan, NULL), "tc_plan_upload");
+  check(tc_plan_refill(plan, A->val, &key, TC_CACHE_REBUILD, NULL), "refill");
+  check(tc_plan_spmv(plan, x, y, z, 1, NULL), "spmv");
+  tc_plan_destroy(&plan);
+}
+
 /* z = A x, z = y + A x, the latter in place, and z = y - A x */
-static void check_products(tc_plan *plan, const tc_kernel *kernel, const char *name, const tc_matrix *A, const double *x, int repeats)
+static void check_products(tc_plan *plan, const tc_plan_options *options, const tc_kernel *kernel, const char *name, const tc_matrix *A, const double *x, int repeats)
 {
   static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax", "z = y - Ax"};
   const int32_t            m      = A->num_rows;
@@ -93,7 +109,8 @@ static void check_products(tc_plan *plan, const tc_kernel *kernel, const char *n
   for (int add = 0; add < 4; ++add) {
     int same = 1, whole = 1;
 
-    tc_canonical_spmv(A, x, add > 0 && add < 3 ? y : NULL, expected);
+    if (options->precision == TC_PRECISION_F64) tc_canonical_spmv(A, x, add > 0 && add < 3 ? y : NULL, expected);
+    else host_product(options, A, x, add > 0 && add < 3 ? y : NULL, expected);
     for (int32_t i = 0; add == 3 && i < m; ++i) expected[i] = y[i] - expected[i];
     for (int r = 0; r < repeats && same && whole; ++r) {
       device_array dy = device_new(tc_plan_backend(plan), m, y), dz = device_new(tc_plan_backend(plan), m, NULL);
@@ -124,9 +141,9 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
   device_free(&val);
 }
 
-static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, const char *name, tc_matrix *A, int repeats)
+static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_precision precision, const char *name, tc_matrix *A, int repeats)
 {
-  const tc_plan_options options = {kernel->format, kernel->arithmetic};
+  const tc_plan_options options = {kernel->format, kernel->arithmetic, precision};
   const tc_csr          pattern = tc_matrix_pattern(A);
   double               *x = malloc(((size_t)A->num_cols + 1) * sizeof *x);
   tc_plan              *plan;
@@ -138,14 +155,14 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, con
   check(tc_plan_upload(plan, NULL), "tc_plan_upload");
   fact(strcmp(tc_plan_kernel(plan)->name, kernel->name) == 0, kernel->name, name, "chosen when asked for");
   fill(plan, A, 1, TC_CACHE_REBUILD);
-  check_products(plan, kernel, name, A, x, repeats);
+  check_products(plan, &options, kernel, name, A, x, repeats);
   tc_random_normal(A->nnz, 17, A->val); // new values
   fill(plan, A, 2, TC_CACHE_REFILL);
-  check_products(plan, kernel, name, A, x, 1);
+  check_products(plan, &options, kernel, name, A, x, 1);
   if (A->num_cols > 0) { // what is not finite stays in the rows that refer to it
     x[0]               = NAN;
     x[A->num_cols / 2] = INFINITY;
-    check_products(plan, kernel, name, A, x, 1);
+    check_products(plan, &options, kernel, name, A, x, 1);
   }
   tc_plan_destroy(&plan);
   free(x);
@@ -175,7 +192,7 @@ static void check_one_wave(const tc_backend *backend, const tc_kernel *kernel)
 static void check_faults(const tc_backend *backend)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO};
+  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix                   A;
   tc_csr                      pattern;
 
@@ -203,6 +220,17 @@ static void check_faults(const tc_backend *backend)
     device_free(&val);
   }
   tc_matrix_free(&A);
+}
+
+/* The first precision that no earlier row for the same format and arithmetic reads */
+static tc_precision first_precision(const tc_kernel *kernels, int k)
+{
+  tc_precision first = TC_PRECISION_F64;
+
+  for (int i = 0; i < k; ++i) {
+    if (strcmp(kernels[i].format, kernels[k].format) == 0 && kernels[i].arithmetic == kernels[k].arithmetic) first = kernels[i].precision + 1;
+  }
+  return first;
 }
 
 int main(int argc, char **args)
@@ -237,11 +265,13 @@ int main(int argc, char **args)
       const int           repeats   = small_only ? 1 : strcmp(generator->name, "limits") == 0 || strcmp(generator->name, "short") == 0 ? 1000 : 3;
 
       for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) {
-        tc_matrix A;
+        for (tc_precision precision = first_precision(kernels, k); precision <= kernels[k].precision; ++precision) {
+          tc_matrix A; // whose values the check changes
 
-        check(tc_generate(generator, generator->tiny, (uint64_t)seed, &A), generator->name);
-        check_kernel(backend, &kernels[k], generator->name, &A, seed == 1 ? repeats : 1);
-        tc_matrix_free(&A);
+          check(tc_generate(generator, generator->tiny, (uint64_t)seed, &A), generator->name);
+          check_kernel(backend, &kernels[k], precision, generator->name, &A, seed == 1 && precision == first_precision(kernels, k) ? repeats : 1);
+          tc_matrix_free(&A);
+        }
       }
     }
     if (!small_only) check_one_wave(backend, &kernels[k]);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
 
 /* Calls `check` with the options that ask for each of the formats for products with vectors */
 static void for_each_format(void (*check)(const tc_plan_options *options))
@@ -15,7 +15,7 @@ static void for_each_format(void (*check)(const tc_plan_options *options))
   int num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
 
     if (tc_formats(&num)[f]->spmv_host != NULL) check(&options);
   }
@@ -142,7 +142,7 @@ static void check_case(const test_case *C)
   int          num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
     tc_plan              *plan;
 
     if (tc_formats(&num)[f]->spmv_host == NULL) continue;
@@ -239,7 +239,7 @@ static void failed_refill(void **state)
 /* The kinds of values follow the values */
 static void detail_follows_the_values(void **state)
 {
-  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO};
+  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix             A      = matrix_of("stencil7", 12);
   tc_key                key    = key_of(&A, 1, 1);
   tc_plan              *plan;
@@ -278,6 +278,7 @@ static const tc_kernel *device_kernels(int *num)
     {"dasp_fma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
     {"hybrid_mma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product},
     {"hybrid_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
+    {"narrow_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F32, 60, no_product},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
@@ -292,30 +293,35 @@ static void kernels_by_policy(void **state)
     tc_arithmetic asked;
     tc_stats      stats;
     const char   *expected; // NULL: there is none
+    tc_precision  precision;
   } cases[] = {
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma"},
-    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma"},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma"},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma"},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma"},
-    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma"},
-    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        },
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  },
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  },
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  },
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  },
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  },
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  },
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64},
+    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64},
+    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  , TC_PRECISION_F64},
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  , TC_PRECISION_F64},
+    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32},
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32},
   };
   const tc_backend device = {.name = "device", .kernels = device_kernels};
 
   (void)state;
-  assert_string_equal(tc_choose_format(0), "dasp");
-  assert_string_equal(tc_choose_format(90), "hybrid");
+  assert_string_equal(tc_choose_format(0, TC_PRECISION_F64), "dasp");
+  assert_string_equal(tc_choose_format(90, TC_PRECISION_F64), "hybrid");
+  assert_string_equal(tc_choose_format(0, TC_PRECISION_F32), "hybrid");
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
     const tc_kernel *kernel;
     char             why[TC_MAX_WHY];
-    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, &cases[c].stats, &kernel, why);
+    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, cases[c].precision, &cases[c].stats, &kernel, why);
 
     if (cases[c].expected == NULL) {
       assert_int_equal(status, TC_ERR_UNSUPPORTED);
@@ -375,7 +381,7 @@ static void size_of_timed_groups(void **state)
 
 static void misuse_is_refused(void **state)
 {
-  const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO};
+  const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO, TC_PRECISION_F64}, rounded = {"dasp", TC_ARITHMETIC_AUTO, TC_PRECISION_F32};
   const int64_t         bad_row_ptr[2] = {0, -1};
   const tc_csr          bad            = {.num_rows = 1, .num_cols = 1, .row_ptr = bad_row_ptr};
   const tc_key          key            = {0};
@@ -384,6 +390,8 @@ static void misuse_is_refused(void **state)
 
   (void)state;
   assert_int_equal(tc_plan_create(tc_backend_host(), &unknown, &plan), TC_ERR_ARG);
+  assert_null(plan);
+  assert_int_equal(tc_plan_create(tc_backend_host(), &rounded, &plan), TC_ERR_UNSUPPORTED);
   assert_null(plan);
   ASSERT_OK(tc_plan_create(tc_backend_host(), &by_default, &plan));
   assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, NULL), TC_ERR_ARG);

@@ -9,7 +9,7 @@
 static tc_csr_local local_pattern(const tc_matrix *A)
 {
   int32_t     *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr);
-  tc_csr_local pattern = {A->num_rows, A->num_cols, A->nnz, row_ptr, A->col, 1};
+  tc_csr_local pattern = {A->num_rows, A->num_cols, A->nnz, row_ptr, A->col, 1, TC_PRECISION_F64};
 
   assert_non_null(row_ptr);
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
@@ -58,7 +58,7 @@ static void check_case(const test_case *C)
   int num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
     const tc_key          key     = key_of(&C->A, 1);
     tc_transpose         *T;
 
@@ -81,7 +81,7 @@ static void serves_every_shape(void **state)
 static void by_hand(void **state)
 {
   static const int32_t row_ptr[] = {0, 2, 2, 5}, col[] = {1, 3, 0, 1, 3};
-  const tc_csr_local   A = {3, 4, 5, row_ptr, col, 1};
+  const tc_csr_local   A = {3, 4, 5, row_ptr, col, 1, TC_PRECISION_F64};
   int32_t              t_row_ptr[5], t_col[5], perm[5];
   const int32_t        expected_row_ptr[] = {0, 1, 3, 3, 5}, expected_col[] = {2, 0, 2, 0, 2}, expected_perm[] = {2, 0, 3, 1, 4};
   const double         from[] = {10, 11, 12, 13, 14}, expected[] = {12, 10, 13, 11, 14};
@@ -98,7 +98,7 @@ static void by_hand(void **state)
 
 static void follows_the_values(void **state)
 {
-  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix             A;
   tc_key                key;
   tc_transpose         *T;
@@ -125,7 +125,7 @@ static void follows_the_values(void **state)
 /* Each allocation, copy and launch fails in turn; every failure is reported, none counts, the next try works */
 static void failures(void **state)
 {
-  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO};
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
   tc_matrix             A;
   tc_key                key;
 

@@ -1,5 +1,7 @@
 #include "test_util.h"
+#include "../kernels/tc_narrow.h"
 #include "../src/format/bittcf_host.h"
+#include "../src/format/hybrid_unpack.h"
 #include "../src/format/hybrid_values.h"
 #include <math.h>
 #include <stdlib.h>
@@ -107,6 +109,25 @@ void test_pack(const tc_format *format, const tc_matrix *A, void *view)
   const tc_csr pattern = tc_matrix_pattern(A);
 
   test_pack_pattern(format, &pattern, A->val, view);
+}
+
+void test_stored_values(const void *hybrid, double *val)
+{
+  const tc_hybrid *H = hybrid;
+
+  for (int64_t piece = 0; piece < (int64_t)H->num_segments + H->num_slices; ++piece) {
+    tc_hybrid_lanes L;
+
+    tc_hybrid_lanes_of(H, piece, &L);
+    for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+      for (int32_t k = 0; k < L.count[lane]; ++k) {
+        double *to = &val[L.first[lane] + L.stride * k];
+
+        *to = tc_unpack_value((const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val, *L.value_kind, H->dictionary, L.places, lane, k);
+        if (*L.value_kind == TC_HYBRID_F16) *to *= tc_power_of_two(L.exponent[lane < L.num_exponents ? lane : 0]);
+      }
+    }
+  }
 }
 
 void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val)

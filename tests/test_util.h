@@ -53,6 +53,9 @@ enum { TEST_UNWRITTEN = 0xa5 };
 void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const double *csr_val, void *view);
 void test_pack(const tc_format *format, const tc_matrix *A, void *view);
 
+/* The values that a packed tc_hybrid holds, rounded as they may be, in the order of CSR: val [num_nonzeros] */
+void test_stored_values(const void *hybrid, double *val);
+
 /* n values of one of the kinds that packed formats tell apart */
 typedef enum { TEST_NORMAL, TEST_FLOATS, TEST_INTEGERS, TEST_NUM_VALUES } test_values_kind;
 void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val);

@@ -41,8 +41,9 @@ typedef struct {
 } tc_detail;
 
 typedef struct tc_format {
-  const char *name;
-  size_t      view_size;
+  const char  *name;
+  size_t       view_size;
+  tc_precision precision; // the narrowest in which it can keep values; builds take tc_csr.precision up to that
   /* Allocates the INDEX and MAP arrays (malloc) and sets the counts; on failure nothing stays allocated */
   tc_status (*build)(const tc_csr *A, void *view);
   /* Describes the arrays; returns how many */

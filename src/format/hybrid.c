@@ -271,6 +271,7 @@ static tc_status build_arrays(const tc_csr *A, tc_hybrid *H)
   H->num_cols     = A->num_cols;
   H->num_nonzeros = A->row_ptr[A->num_rows];
   H->row_group    = A->row_group > 1 ? A->row_group : 1;
+  H->precision    = A->precision;
   count_rows(A, H);
   TC_CALL(new_array(&H->slice, H->num_slices, sizeof *H->slice));
   TC_CALL(new_array(&H->segment, H->num_segments, sizeof *H->segment));
@@ -310,6 +311,7 @@ static int hybrid_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   ARRAY(val, TC_ROLE_VALUE, 0, H->num_slots, sizeof(double));
   ARRAY(dictionary, TC_ROLE_VALUE, 0, TC_HYBRID_DICTIONARY, sizeof *H->dictionary);
   ARRAY(dictionary_size, TC_ROLE_VALUE, 0, 1, sizeof *H->dictionary_size);
+  ARRAY(exponent, TC_ROLE_VALUE, 0, H->precision == TC_PRECISION_F16 ? (int64_t)H->num_segments + H->num_sliced : 0, sizeof *H->exponent);
   ARRAY(slice, TC_ROLE_INDEX, 1, H->num_slices, sizeof *H->slice);
   ARRAY(segment, TC_ROLE_INDEX, 1, H->num_segments, sizeof *H->segment);
   ARRAY(long_first, TC_ROLE_INDEX, 0, (int64_t)H->num_long + 1, sizeof *H->long_first);
@@ -338,9 +340,9 @@ static void hybrid_stats(const void *view, tc_stats *stats)
 /* Bytes of the values of a piece */
 static int64_t value_bytes(tc_hybrid_value_kind kind, int32_t width, int32_t places)
 {
-  static const int bytes[TC_HYBRID_NUM_VALUE_KINDS] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
+  static const int bytes[TC_HYBRID_NUM_VALUE_KINDS] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
 
-  return (int64_t)TC_HYBRID_SLICE_ROWS * bytes[kind] * (kind == TC_HYBRID_D8 ? (width + places - 1) / places * places : width);
+  return (int64_t)TC_HYBRID_SLICE_ROWS * bytes[kind] * (bytes[kind] <= 2 ? (width + places - 1) / places * places : width);
 }
 
 static void hybrid_detail(const void *view, tc_detail *detail)
@@ -348,6 +350,7 @@ static void hybrid_detail(const void *view, tc_detail *detail)
   const tc_hybrid *H = view;
   int64_t          indexed[TC_HYBRID_NUM_INDEX_KINDS] = {0}, valued[TC_HYBRID_NUM_VALUE_KINDS] = {0};
   const double     percent = H->num_nonzeros > 0 ? 100.0 / (double)H->num_nonzeros : 0;
+  char             sixteen[32] = "";
 
   detail->value_bytes = TC_HYBRID_DICTIONARY * sizeof *H->dictionary;
   for (int32_t s = 0; s < H->num_segments; ++s) {
@@ -366,8 +369,14 @@ static void hybrid_detail(const void *view, tc_detail *detail)
     valued[S->value_kind] += entries;
     detail->value_bytes += value_bytes(S->value_kind, S->width, tc_hybrid_places(S->width));
   }
-  snprintf(detail->kinds, sizeof detail->kinds, "columns shift %.0f%%, u8 %.0f%%, u16 %.0f%%, i32 %.0f%%; values d8 %.0f%%, f32 %.0f%%, f64 %.0f%%", percent * (double)indexed[TC_HYBRID_SHIFT], percent * (double)indexed[TC_HYBRID_U8],
-           percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
+  if (H->precision == TC_PRECISION_F16) detail->value_bytes += ((int64_t)H->num_segments + H->num_sliced) * (int64_t)sizeof *H->exponent;
+  if (H->precision >= TC_PRECISION_BF16) {
+    const int f16 = H->precision == TC_PRECISION_F16;
+
+    snprintf(sixteen, sizeof sixteen, ", %s %.0f%%", f16 ? "fp16" : "bf16", percent * (double)valued[f16 ? TC_HYBRID_F16 : TC_HYBRID_BF16]);
+  }
+  snprintf(detail->kinds, sizeof detail->kinds, "columns shift %.0f%%, u8 %.0f%%, u16 %.0f%%, i32 %.0f%%; values d8 %.0f%%%s, f32 %.0f%%, f64 %.0f%%", percent * (double)indexed[TC_HYBRID_SHIFT], percent * (double)indexed[TC_HYBRID_U8],
+           percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host};

@@ -1,4 +1,5 @@
 #include "hybrid_host.h"
+#include "../../kernels/tc_narrow.h"
 #include "hybrid_unpack.h"
 #include <math.h>
 #include <string.h>
@@ -9,6 +10,7 @@ enum { GROUPS = TC_HYBRID_SLICE_ROWS / 8 }; // of eight rows, which go through t
 typedef struct {
   const double  *slots, *next; // next: the slots of the next slice, if there is one
   const int32_t *index, *row;
+  const int16_t *exponent; // F16
   uint32_t       block_ints;
   int32_t        width, places, num_rows;
   uint8_t        index_kind, value_kind;
@@ -32,6 +34,7 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
   A->num_rows   = S->num_rows;
   A->index_kind = S->index_kind;
   A->value_kind = S->value_kind;
+  A->exponent   = S->value_kind == TC_HYBRID_F16 ? H->exponent + H->num_segments + TC_HYBRID_SLICE_ROWS * s : NULL;
   A->block_ints = 4 * tc_hybrid_block_units(S->index_kind, A->places);
   if (S->num_rows == TC_HYBRID_SLICE_ROWS) { // a number of bytes that the compiler knows
     memcpy(A->origin, A->row, sizeof A->origin);
@@ -62,7 +65,7 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
 TC_INLINE void fetch_next(const slice *A, int32_t k)
 {
 #if defined(__GNUC__)
-  const size_t bytes = A->value_kind == TC_HYBRID_F32 ? sizeof(float) : 1;
+  const size_t bytes = A->value_kind == TC_HYBRID_F32 ? 4 : A->value_kind == TC_HYBRID_D8 ? 1 : 2;
 
   for (size_t i = 0; i < TC_HYBRID_BLOCK * bytes; i += 64) __builtin_prefetch((const char *)A->next + TC_HYBRID_SLICE_ROWS * bytes * (size_t)k + i);
 #else

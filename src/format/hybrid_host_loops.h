@@ -17,15 +17,26 @@ TARGET static void NAME(unpack_codes)(const uint8_t *block, int places, int32_t 
   else tc_unpack_codes(block, 1, code);
 }
 
+TARGET static void NAME(unpack_floats)(const uint16_t *block, tc_hybrid_value_kind kind, int places, float value[TC_HYBRID_BLOCK])
+{
+  if (kind == TC_HYBRID_BF16 && places == 4) tc_unpack_floats(block, TC_HYBRID_BF16, 4, value);
+  else if (places == 4) tc_unpack_floats(block, TC_HYBRID_F16, 4, value);
+  else tc_unpack_floats(block, kind, places, value);
+}
+
 /* The values of entries first .. first + num - 1 of a segment, where they are or unpacked into `room` */
 TARGET TC_INLINE const double *NAME(segment_values)(const tc_hybrid *H, const tc_hybrid_segment *S, int32_t first, int32_t num, double room[TC_HYBRID_BLOCK])
 {
   const double *slots = (const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)S->val;
   int32_t       code[TC_HYBRID_BLOCK];
+  float         value[TC_HYBRID_BLOCK];
 
   if (S->value_kind == TC_HYBRID_F64) return slots + first;
   if (S->value_kind == TC_HYBRID_F32) {
     for (int32_t e = 0; e < num; ++e) room[e] = ((const float *)slots)[first + e];
+  } else if (S->value_kind != TC_HYBRID_D8) {
+    NAME(unpack_floats)((const uint16_t *)slots + first, S->value_kind, 4, value);
+    for (int32_t e = 0; e < num; ++e) room[e] = value[e];
   } else {
     NAME(unpack_codes)((const uint8_t *)slots + first, 4, code);
     for (int32_t e = 0; e < num; ++e) room[e] = H->dictionary[code[e]];
@@ -52,6 +63,11 @@ TARGET static double NAME(segment_sum)(const tc_hybrid *H, const tc_hybrid_segme
     }
     for (; e < num; ++e) sum[e / 4] = fma(val[e], x[col[e]], sum[e / 4]);
   }
+  if (S->value_kind == TC_HYBRID_F16) {
+    const double scale = tc_power_of_two(H->exponent[S - H->segment]);
+
+    for (int i = 0; i < TC_HYBRID_BLOCK; ++i) chain[i / CHAINS][i % CHAINS] *= scale;
+  }
   return (butterfly(chain[0]) + butterfly(chain[1])) + (butterfly(chain[2]) + butterfly(chain[3]));
 }
 
@@ -70,16 +86,17 @@ TARGET static void NAME(long_rows)(const tc_hybrid *H, const double *x, const do
   }
 }
 
-/* Eight values from `slot` on; D8: `code` says where in the dictionary */
-TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybrid_value_kind kind, int32_t slot, const int32_t *code)
+/* Eight values from `slot` on; D8: `code` says where in the dictionary; BF16, F16: they are in `wide` */
+TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybrid_value_kind kind, int32_t slot, const int32_t *code, const float *wide)
 {
+  if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) return WIDEN(wide);
   return kind == TC_HYBRID_F64 ? LOAD(A->slots + slot) : kind == TC_HYBRID_F32 ? WIDEN((const float *)A->slots + slot) : LOOK_UP(H->dictionary, *H->dictionary_size, code);
 }
 
 #define ADD_GROUP(q) \
   do { \
     if (k + p < A->whole[q]) \
-      sum##q = FMA(NAME(values)(H, A, kind, slot + 8 * q, code + 8 * q), !shift ? PICK(x, col + 8 * q) : near[q].fits ? READ_NEAR(from + A->origin[8 * q], near[q]) : PICK(from, A->origin + 8 * q), sum##q); \
+      sum##q = FMA(NAME(values)(H, A, kind, slot + 8 * q, code + 8 * q, wide + 8 * q), !shift ? PICK(x, col + 8 * q) : near[q].fits ? READ_NEAR(from + A->origin[8 * q], near[q]) : PICK(from, A->origin + 8 * q), sum##q); \
   } while (0)
 
 /* The entries that all rows of a group have */
@@ -88,6 +105,7 @@ TARGET TC_INLINE void NAME(whole_groups)(const tc_hybrid *H, const slice *A, int
   const int32_t *block = A->index;
   EIGHT          sum0 = ZERO(), sum1 = ZERO(), sum2 = ZERO(), sum3 = ZERO();
   int32_t        cols[TC_HYBRID_BLOCK], codes[TC_HYBRID_BLOCK], width = 0;
+  float          floats[TC_HYBRID_BLOCK];
   NEAR           near[GROUPS];
 
   for (int q = 0; q < GROUPS; ++q) {
@@ -98,8 +116,10 @@ TARGET TC_INLINE void NAME(whole_groups)(const tc_hybrid *H, const slice *A, int
     if (kind != TC_HYBRID_F64) fetch_next(A, k);
     if (!shift) NAME(unpack_columns)(block, A->index_kind, A->places, A->origin, cols);
     if (kind == TC_HYBRID_D8) NAME(unpack_codes)((const uint8_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, A->places, codes);
+    if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) NAME(unpack_floats)((const uint16_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, kind, A->places, floats);
     for (int32_t p = 0; p < A->places && k + p < width; ++p) {
       const double  *from = shift ? x + (A->first + block[p]) : x; // lane 0's
+      const float   *wide = floats + TC_HYBRID_SLICE_ROWS * p;
       const int32_t *col = cols + TC_HYBRID_SLICE_ROWS * p, *code = codes + TC_HYBRID_SLICE_ROWS * p, slot = TC_HYBRID_SLICE_ROWS * (k + p);
 
       ADD_GROUP(0);
@@ -148,10 +168,13 @@ TARGET static void NAME(slices)(const tc_hybrid *H, const double *x, const doubl
     open_slice(H, s, &A);
     if (A.value_kind == TC_HYBRID_F64) ADD_WHOLE_GROUPS(TC_HYBRID_F64);
     else if (A.value_kind == TC_HYBRID_F32) ADD_WHOLE_GROUPS(TC_HYBRID_F32);
-    else ADD_WHOLE_GROUPS(TC_HYBRID_D8);
+    else if (A.value_kind == TC_HYBRID_D8) ADD_WHOLE_GROUPS(TC_HYBRID_D8);
+    else if (A.value_kind == TC_HYBRID_BF16) ADD_WHOLE_GROUPS(TC_HYBRID_BF16);
+    else ADD_WHOLE_GROUPS(TC_HYBRID_F16);
     for (int q = 0; q < GROUPS; ++q) {
       if (A.whole[q] < A.longest[q]) NAME(rest_of_group)(H, &A, q, x, row_sum);
     }
+    for (int lane = 0; lane < A.num_rows && A.value_kind == TC_HYBRID_F16; ++lane) row_sum[lane] *= tc_power_of_two(A.exponent[lane]);
     for (int lane = 0; lane < A.num_rows; ++lane) finish(row_sum[lane], A.row[lane], y, z, sign);
   }
 }

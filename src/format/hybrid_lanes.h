@@ -17,6 +17,8 @@ typedef struct {
   int32_t   stride, width, places;
   uint32_t *val, *index; // these are the members of the segment or slice
   uint8_t  *index_kind, *value_kind;
+  int16_t  *exponent; // [num_exponents], of the segment or of each lane; NULL if there are none
+  int32_t   num_exponents;
 } tc_hybrid_lanes;
 
 static inline void tc_hybrid_lanes_of_segment(const tc_hybrid *H, int32_t segment, tc_hybrid_lanes *L)
@@ -31,6 +33,9 @@ static inline void tc_hybrid_lanes_of_segment(const tc_hybrid *H, int32_t segmen
   L->index      = &S->index;
   L->index_kind = &S->index_kind;
   L->value_kind = &S->value_kind;
+
+  L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + segment : NULL;
+  L->num_exponents = 1;
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     L->first[lane] = first + lane;
     L->count[lane] = (S->entries + TC_HYBRID_SLICE_ROWS - 1 - lane) / TC_HYBRID_SLICE_ROWS;
@@ -49,6 +54,9 @@ static inline void tc_hybrid_lanes_of_slice(const tc_hybrid *H, int32_t slice, t
   L->index      = &S->index;
   L->index_kind = &S->index_kind;
   L->value_kind = &S->value_kind;
+
+  L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + H->num_segments + row : NULL;
+  L->num_exponents = S->num_rows;
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const int used = lane < S->num_rows;
 

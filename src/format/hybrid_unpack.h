@@ -79,9 +79,36 @@ TC_INLINE void tc_unpack_codes(const uint8_t *block, int places, int32_t code[TC
   tc_unpack8(block, places, zero, zero, code);
 }
 
-/* Entry k of a lane */
+/* BF16 or F16, exactly: no step has subnormal floats, which a program may have switched off */
+TC_INLINE float tc_widen16(uint32_t bits, tc_hybrid_value_kind kind)
+{
+  const uint32_t magnitude = bits & 0x7fff, normal = (magnitude << 13) + ((127 - 15) << 23), is_normal = -(uint32_t)(magnitude >= 0x400);
+  const float    subnormal = (float)(int32_t)magnitude * 0x1p-24f;
+  uint32_t       word;
+  float          value;
+
+  memcpy(&word, &subnormal, sizeof word);
+  word = kind == TC_HYBRID_BF16 ? bits << 16 : (normal & is_normal) | (word & ~is_normal) | (bits & 0x8000) << 16; // masks: compilers make branches of a choice
+  memcpy(&value, &word, sizeof value);
+  return value;
+}
+
+/* All values of a block of BF16 or F16 */
+TC_INLINE void tc_unpack_floats(const uint16_t *block, tc_hybrid_value_kind kind, int places, float value[TC_HYBRID_BLOCK])
+{
+  static const int32_t zero[TC_HYBRID_SLICE_ROWS];
+  int32_t              bits[TC_HYBRID_BLOCK];
+
+  tc_unpack16(block, places, zero, zero, bits);
+  for (int i = 0; i < places * TC_HYBRID_SLICE_ROWS; ++i) value[i] = tc_widen16((uint32_t)bits[i], kind);
+}
+
+/* Entry k of a lane, F16: as it is stored */
 TC_INLINE double tc_unpack_value(const void *slots, tc_hybrid_value_kind kind, const double *dictionary, int places, int lane, int32_t k)
 {
-  if (kind == TC_HYBRID_D8) return dictionary[((const uint8_t *)slots)[TC_HYBRID_SLICE_ROWS * (k / places * places) + places * lane + k % places]];
+  const int32_t in_blocks = TC_HYBRID_SLICE_ROWS * (k / places * places) + places * lane + k % places;
+
+  if (kind == TC_HYBRID_D8) return dictionary[((const uint8_t *)slots)[in_blocks]];
+  if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) return tc_widen16(((const uint16_t *)slots)[in_blocks], kind);
   return kind == TC_HYBRID_F64 ? ((const double *)slots)[TC_HYBRID_SLICE_ROWS * k + lane] : ((const float *)slots)[TC_HYBRID_SLICE_ROWS * k + lane];
 }

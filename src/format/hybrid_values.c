@@ -2,7 +2,10 @@
   The values of the hybrid format on the host: kernels/tc_hybrid.h defines the kinds and the dictionary.
 */
 #include "hybrid_values.h"
+#include "../../kernels/tc_narrow.h"
 #include "hybrid_lanes.h"
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,14 +15,6 @@ typedef struct {
   uint64_t bits[HASH];
   int16_t  place[HASH]; // -1: free
 } lookup;
-
-static uint64_t bits_of(double value)
-{
-  uint64_t bits;
-
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
 
 /* The slot of these bits, or the free slot where they belong */
 static int find(const lookup *T, uint64_t bits)
@@ -46,7 +41,7 @@ static void make_dictionary(const tc_hybrid *H, const double *csr_val, lookup *T
 
   memset(T->place, -1, sizeof T->place);
   for (int64_t i = 0; i < samples; ++i) {
-    const uint64_t bits = bits_of(csr_val[i * stride]);
+    const uint64_t bits = tc_bits_of(csr_val[i * stride]);
     const int      slot = find(T, bits);
 
     if (T->place[slot] >= 0) continue;
@@ -74,7 +69,7 @@ TC_INLINE int put_d8(const tc_hybrid_lanes *L, int32_t stride, const lookup *T, 
 
     for (int32_t k = 0; k < L->width; place += TC_HYBRID_SLICE_ROWS * L->places) {
       for (int32_t p = 0; p < L->places; ++p, ++k) {
-        const int slot = k < L->count[lane] ? find(T, bits_of(from[stride * k])) : -1;
+        const int slot = k < L->count[lane] ? find(T, tc_bits_of(from[stride * k])) : -1;
 
         if (slot >= 0 && T->place[slot] < 0) return 0;
         place[p] = slot >= 0 ? (uint8_t)T->place[slot] : 0;
@@ -84,7 +79,13 @@ TC_INLINE int put_d8(const tc_hybrid_lanes *L, int32_t stride, const lookup *T, 
   return 1;
 }
 
-TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, float *to)
+/* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN, whose bits processors convert differently. */
+TC_INLINE int stands_for(float narrow, double value, int rounded)
+{
+  return (double)narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
+}
+
+TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, int rounded, const double *csr_val, float *to)
 {
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const double *from = csr_val + L->first[lane];
@@ -92,7 +93,7 @@ TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, const double *cs
     for (int32_t k = 0; k < L->count[lane]; ++k) {
       const float value = (float)from[stride * k];
 
-      if ((double)value != from[stride * k]) return 0; // also a NaN, whose bits processors convert differently
+      if (!stands_for(value, from[stride * k], rounded)) return 0;
       to[TC_HYBRID_SLICE_ROWS * k + lane] = value;
     }
     for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
@@ -110,10 +111,79 @@ TC_INLINE void put_f64(const tc_hybrid_lanes *L, int32_t stride, const double *c
   }
 }
 
-TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, int dictionary_size, const lookup *T, const double *csr_val, void *to)
+TC_INLINE int put_bf16(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, uint16_t *to)
 {
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    const double *from  = csr_val + L->first[lane];
+    uint16_t     *place = to + L->places * lane;
+
+    for (int32_t k = 0; k < L->width; place += TC_HYBRID_SLICE_ROWS * L->places) {
+      for (int32_t p = 0; p < L->places; ++p, ++k) {
+        if (k >= L->count[lane]) place[p] = 0;
+        else if (!tc_to_bf16(from[stride * k], &place[p])) return 0;
+      }
+    }
+  }
+  return 1;
+}
+
+/* Sets the exponents, all 0 if one of them cannot be */
+TC_INLINE int scale_f16(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val)
+{
+  uint64_t largest[TC_HYBRID_SLICE_ROWS] = {0};
+  int      fits                          = 1;
+
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    uint64_t *of = &largest[lane < L->num_exponents ? lane : 0]; // a slice's missing lanes have no entries
+
+    for (int32_t k = 0; k < L->count[lane]; ++k) {
+      const uint64_t magnitude = tc_bits_of(fabs(csr_val[L->first[lane] + stride * k]));
+
+      if (magnitude > *of) *of = magnitude;
+    }
+  }
+  for (int32_t i = 0; i < L->num_exponents; ++i) {
+    int exponent;
+
+    fits           = tc_f16_scale(largest[i], &exponent) && fits;
+    L->exponent[i] = (int16_t)exponent;
+  }
+  if (!fits) memset(L->exponent, 0, (size_t)L->num_exponents * sizeof *L->exponent);
+  return fits;
+}
+
+TC_INLINE void put_f16(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, uint16_t *to)
+{
+  for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
+    const double *from  = csr_val + L->first[lane];
+    const double  scale = tc_power_of_two(-L->exponent[lane < L->num_exponents ? lane : 0]);
+    uint16_t     *place = to + L->places * lane;
+
+    for (int32_t k = 0; k < L->width; place += TC_HYBRID_SLICE_ROWS * L->places) {
+      for (int32_t p = 0; p < L->places; ++p, ++k) place[p] = k < L->count[lane] ? tc_to_f16(from[stride * k] * scale) : 0;
+    }
+  }
+}
+
+/* The kinds of 16 bits; F64 if the values do not fit */
+TC_INLINE tc_hybrid_value_kind put_16_bits(const tc_hybrid_lanes *L, int32_t stride, tc_precision precision, const double *csr_val, void *to)
+{
+  if (precision == TC_PRECISION_BF16 && put_bf16(L, stride, csr_val, to)) return TC_HYBRID_BF16;
+  if (precision != TC_PRECISION_F16 || !scale_f16(L, stride, csr_val)) return TC_HYBRID_F64;
+  put_f16(L, stride, csr_val, to);
+  return TC_HYBRID_F16;
+}
+
+TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, tc_precision precision, int dictionary_size, const lookup *T, const double *csr_val, void *to)
+{
+  if (L->exponent) memset(L->exponent, 0, (size_t)L->num_exponents * sizeof *L->exponent);
   if (dictionary_size > 0 && put_d8(L, stride, T, csr_val, to)) return TC_HYBRID_D8;
-  if (put_f32(L, stride, csr_val, to)) return TC_HYBRID_F32;
+  if (precision >= TC_PRECISION_BF16) {
+    const tc_hybrid_value_kind kind = put_16_bits(L, stride, precision, csr_val, to);
+
+    if (kind != TC_HYBRID_F64) return kind;
+  }
+  if (put_f32(L, stride, precision != TC_PRECISION_F64, csr_val, to)) return TC_HYBRID_F32;
   put_f64(L, stride, csr_val, to);
   return TC_HYBRID_F64;
 }
@@ -130,7 +200,7 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
 
     tc_hybrid_lanes_of(H, piece, &L);
     to            = (double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
-    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, *H->dictionary_size, &T, csr_val, to));
+    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, H->precision, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, H->precision, *H->dictionary_size, &T, csr_val, to));
   }
   return TC_OK;
 }

@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
   MatAIJTCCUSPARSESpMV       spmv;
   MatAIJTCCUSPARSEArithmetic arithmetic;
+  MatAIJTCCUSPARSEPrecision  precision; /* of the packed values, in products with vectors */
   PetscBool                  eager;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
@@ -139,6 +140,9 @@ PETSC_INTERN PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *, const MatTCSet
 PETSC_INTERN PetscErrorCode MatTCSettingsFromDatabase(Mat, MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat, PetscOptionItems);
 
+/* aijtccusparse.c */
+PETSC_INTERN PetscErrorCode MatTCContextGetIfOurs(Mat, Mat_AIJTCCUSPARSE **);
+
 /* install.c */
 PETSC_INTERN PetscErrorCode MatTCInstall(Mat, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCUninstall(Mat);
@@ -235,6 +239,7 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
 
 /* product_local.c */
+PETSC_INTERN PetscBool      MatTCSharesPacked(const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, MatProductType, Mat, Mat, int32_t, int32_t, int32_t, PetscBool *);
 

@@ -8,6 +8,7 @@ static const char context_name[] = "MatAIJTCCUSPARSE_context";
 const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatAIJTCCUSPARSEBackend", "MAT_AIJTCCUSPARSE_BACKEND_", NULL};
 const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "hybrid", "cusparse", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
 const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", "csr", "slice", "cusparse", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
+const char *const MatAIJTCCUSPARSEPrecisions[]  = {"fp64", "fp32", "bf16", "fp16", "MatAIJTCCUSPARSEPrecision", "MAT_AIJTCCUSPARSE_PRECISION_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
 
 /* The counts of the present plan and of those before it */
@@ -83,7 +84,7 @@ PetscErrorCode MatTCContextRemove(Mat A)
 PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *settings)
 {
   PetscFunctionBegin;
-  if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic) PetscCall(MatTCContextReset(tc));
+  if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic || tc->settings.precision != settings->precision) PetscCall(MatTCContextReset(tc));
   if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite) PetscCall(MatTCDenseReset(tc));
   tc->settings = *settings;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -101,6 +102,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmv", MatAIJTCCUSPARSESpMVs, (PetscEnum *)&settings->spmv, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_arithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum *)&settings->arithmetic, NULL));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_precision", MatAIJTCCUSPARSEPrecisions, (PetscEnum *)&settings->precision, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
@@ -132,6 +134,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   }
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmv", "What multiplies with a vector", "MatAIJTCCUSPARSESetSpMV", MatAIJTCCUSPARSESpMVs, (PetscEnum)settings.spmv, (PetscEnum *)&settings.spmv, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of the entries in products with a vector", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));

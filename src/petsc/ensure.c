@@ -86,6 +86,7 @@ static PetscErrorCode MatTCCheckSupported(Mat A, const Mat_AIJTCCUSPARSE *tc, co
   largest = PetscMax(largest, PetscMax(m, n));
   if (!dense && (tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT)) *reason = "asked for by -mat_aijtccusparse_spmv";
   else if (dense && tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE) *reason = "asked for by -mat_aijtccusparse_spmm";
+  else if (!dense && tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_DASP && tc->settings.precision != MAT_AIJTCCUSPARSE_PRECISION_FP64) *reason = "format dasp keeps values in fp64 only";
   else if (PetscDefined(USE_COMPLEX)) *reason = "complex scalars are not supported";
   else if (!PetscDefined(USE_REAL_DOUBLE)) *reason = "only double precision is supported";
   else if (MatTCIsStructureOnly(A)) *reason = "the matrix has no values";

@@ -92,7 +92,7 @@ static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProduc
   if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
   if (type == MATPRODUCT_ABt) PetscCall(MatTCParentProductIsWrong(A, ours));
   else if (type == MATPRODUCT_AtB) {
-    if (tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_DASP) *ours = PETSC_FALSE;
+    if (!MatTCSharesPacked(tc)) *ours = PETSC_FALSE;
     else PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_TRANSPOSE], &backend, &key, &stream, ours));
   }
   PetscFunctionReturn(PETSC_SUCCESS);

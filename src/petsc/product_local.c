@@ -80,11 +80,17 @@ static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, MatTC
 
 static const char packed_format[] = "hybrid"; /* of products with vectors on the GPU, unless another one is asked for */
 
+/* Is what products with vectors pack fit for products with dense blocks? Not another format, and not rounded values. */
+PetscBool MatTCSharesPacked(const Mat_AIJTCCUSPARSE *tc)
+{
+  return (PetscBool)(tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_DASP && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64);
+}
+
 /* A packed matrix of that format, current: what products with vectors use if it is that, else one of our own, but for the transpose; no view if it cannot be had */
 static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
 {
   MatTCSide *side   = &tc->side[id];
-  PetscBool  shared = (PetscBool)(!MatTCLeftToParent(tc) && tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_DASP), ready;
+  PetscBool  shared = (PetscBool)(!MatTCLeftToParent(tc) && MatTCSharesPacked(tc)), ready;
   tc_stream  stream;
 
   PetscFunctionBegin;

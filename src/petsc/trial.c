@@ -1,6 +1,7 @@
 /*
   The choice that is left to measurement: on a GPU, when a pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
-  the spot. Only where nobody has asked for a format, and for local matrices each on its own. The parent has to be faster by a margin, since its bits are not ours.
+  the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be faster by a margin, since its bits are not
+  ours.
 */
 #include "aijtccusparseimpl.h"
 
@@ -138,7 +139,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_st
   PetscBool         x_device, z_device;
 
   PetscFunctionBegin;
-  if (tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_AUTO || !backend->time_begin) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_AUTO || tc->settings.precision != MAT_AIJTCCUSPARSE_PRECISION_FP64 || !backend->time_begin) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCGetCounters(side, &counters);
   if (trial->pattern != counters.rebuilds) {
     PetscCall(PetscMemzero(trial, sizeof(*trial)));

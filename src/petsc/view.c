@@ -101,9 +101,11 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
   Mat_AIJTCCUSPARSE       *tc;
   const MatTCSide         *words[MATTC_NUM_SIDES] = {NULL};
   const tc_backend        *backend;
+  PetscBool                rounded;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
+  rounded = (PetscBool)(tc->settings.precision != MAT_AIJTCCUSPARSE_PRECISION_FP64);
   PetscCall(MatTCGetBlocks(A, &num, blocks));
   for (PetscInt i = num - 1; i >= 0; i--) {
     Mat_AIJTCCUSPARSE *block;
@@ -123,7 +125,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     char              head[64];
 
     if (s == MATTC_TRANSPOSE && t[SUM_HITS] + t[SUM_REFILLS] + t[SUM_REBUILDS] + (MatTCLeftToParent(tc) ? 0 : t[SUM_DECLINED]) == 0) continue;
-    if (s == MATTC_FORWARD) PetscCall(PetscSNPrintf(head, sizeof(head), "aijtccusparse: backend %s, ", backend->name));
+    if (s == MATTC_FORWARD) PetscCall(PetscSNPrintf(head, sizeof(head), "aijtccusparse: backend %s, %s%s", backend->name, rounded ? MatAIJTCCUSPARSEPrecisions[tc->settings.precision] : "", rounded ? ", " : ""));
     else PetscCall(PetscSNPrintf(head, sizeof(head), "  %s", names[s]));
     PetscCall(PetscViewerASCIIPrintf(viewer, "%shits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", head, t[SUM_HITS], t[SUM_REFILLS], t[SUM_REBUILDS]));
     PetscCall(MatTCViewSide(tc, names[s], words[s], t, viewer));

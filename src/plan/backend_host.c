@@ -35,7 +35,7 @@ static const tc_kernel *host_kernels(int *num)
 {
   static const tc_kernel kernels[] = {
     {"tc_dasp_spmv_host", TC_OP_SPMV, "dasp", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, dasp_spmv},
-    {"tc_hybrid_spmv_host", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, hybrid_spmv},
+    {"tc_hybrid_spmv_host", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, hybrid_spmv},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);

@@ -76,9 +76,9 @@ static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, ch
   return (strcmp(format, "hybrid") == 0 ? scalar_hybrid : scalar_dasp)(P, S, why) ? TC_ARITHMETIC_FMA : TC_ARITHMETIC_MMA;
 }
 
-const char *tc_choose_format(int sm)
+const char *tc_choose_format(int sm, tc_precision precision)
 {
-  return sm == 0 ? "dasp" : "hybrid";
+  return sm == 0 && precision == TC_PRECISION_F64 ? "dasp" : "hybrid";
 }
 
 static tc_status no_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
@@ -100,7 +100,7 @@ static const tc_kernel *find_dense_only(const char *format)
   return NULL;
 }
 
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
 {
   static const char *const names[] = {[TC_ARITHMETIC_MMA] = "mma", [TC_ARITHMETIC_FMA] = "fma", [TC_ARITHMETIC_HOST] = "host"};
   tc_arithmetic            arithmetic;
@@ -120,7 +120,7 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
     snprintf(why, TC_MAX_WHY, "asked for");
   } else arithmetic = by_policy(sm, format, stats, why);
   for (int i = 0; i < num && *kernel == NULL; ++i) {
-    if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && sm >= kernels[i].min_sm) *kernel = &kernels[i];
+    if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && precision <= kernels[i].precision && sm >= kernels[i].min_sm) *kernel = &kernels[i];
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no %s kernel for format %s on backend %s, sm_%d", names[arithmetic], format, backend->name, sm);
   return TC_OK;

@@ -14,13 +14,13 @@ enum {
 };
 
 /* The format for a device of that compute capability (0: the host) if none is asked for */
-const char *tc_choose_format(int sm);
+const char *tc_choose_format(int sm, tc_precision precision);
 
 /*
-  The row of the backend's kernel table for a packed matrix: `asked`, or for TC_ARITHMETIC_AUTO what the policy of the device says; `why` gets the reason. All rows
-  of a format give the same bits. Errors: TC_ERR_UNSUPPORTED
+  The row of the backend's kernel table for a packed matrix: `asked`, or for TC_ARITHMETIC_AUTO what the policy of the device says; `why` gets the reason. The first
+  that reads values of that precision; all of a format give the same bits. Errors: TC_ERR_UNSUPPORTED
 */
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY]);
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY]);
 
 /* What timing a product in two ways has shown */
 typedef struct {

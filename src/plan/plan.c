@@ -9,6 +9,7 @@ struct tc_plan {
   const tc_converter *converter; // of the format on the backend
   const tc_kernel    *kernel;
   tc_arithmetic       arithmetic; // as asked for
+  tc_precision        precision;
   int                 sm;
   tc_cache            cache;
   tc_counters         counters;
@@ -63,21 +64,23 @@ static const tc_converter *find_converter(const tc_backend *backend, const char 
 /* Needs the statistics of the packed matrix */
 static tc_status choose_kernel(tc_plan *plan)
 {
-  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, &plan->stats, &plan->kernel, plan->why);
+  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, &plan->stats, &plan->kernel, plan->why);
 }
 
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
 {
-  const char         *name;
-  const tc_format    *format;
-  const tc_converter *converter;
-  int                 sm;
+  static const char *const precisions[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
+  const char              *name;
+  const tc_format         *format;
+  const tc_converter      *converter;
+  int                      sm;
 
   *plan = NULL;
   if (backend->probe(&sm) != TC_OK) return tc_fail(TC_ERR_DEVICE, "%s", backend->last_error());
-  name   = options->format ? options->format : tc_choose_format(sm);
+  name   = options->format ? options->format : tc_choose_format(sm, options->precision);
   format = tc_format_find(name);
   TC_CHECK(format != NULL, TC_ERR_ARG, "no format named %s", name);
+  TC_CHECK(options->precision <= format->precision, TC_ERR_UNSUPPORTED, "format %s does not keep values in %s", name, precisions[options->precision]);
   converter = find_converter(backend, name);
   TC_CHECK(converter != NULL, TC_ERR_UNSUPPORTED, "backend %s cannot make format %s", backend->name, name);
   *plan = calloc(1, sizeof **plan);
@@ -86,6 +89,7 @@ tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *optio
   (*plan)->format     = format;
   (*plan)->converter  = converter;
   (*plan)->arithmetic = options->arithmetic;
+  (*plan)->precision  = options->precision;
   (*plan)->sm         = sm;
   return TC_OK;
 }
@@ -130,11 +134,13 @@ static tc_status move_arrays(tc_plan *plan, tc_stream stream)
 
 tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern)
 {
+  tc_csr    A = *pattern;
   tc_status status;
 
+  A.precision = plan->precision;
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
-  TC_CALL(plan->format->build(pattern, plan->host_view));
+  TC_CALL(plan->format->build(&A, plan->host_view));
   plan->built = 1;
   tc_format_stats(plan->format, plan->host_view, &plan->stats);
   status = choose_kernel(plan);
@@ -149,12 +155,14 @@ int tc_plan_builds_local(const tc_plan *plan)
 
 tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_stream stream)
 {
-  tc_status status;
+  tc_csr_local A = *pattern;
+  tc_status    status;
 
+  A.precision = plan->precision;
   TC_CHECK(tc_plan_builds_local(plan), TC_ERR_UNSUPPORTED, "backend %s does not pack format %s", plan->backend->name, plan->format->name);
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
-  TC_CALL(tc_from_backend(plan->backend, plan->converter->build(pattern, plan->view, &plan->local, stream)));
+  TC_CALL(tc_from_backend(plan->backend, plan->converter->build(&A, plan->view, &plan->local, stream)));
   tc_format_stats(plan->format, plan->view, &plan->stats);
   status = choose_kernel(plan);
   if (status != TC_OK) release_arrays(plan);

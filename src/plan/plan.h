@@ -17,6 +17,7 @@ typedef struct tc_plan tc_plan;
 typedef struct {
   const char   *format;     // name of the format, NULL: choose
   tc_arithmetic arithmetic; // TC_ARITHMETIC_AUTO: choose by device and matrix
+  tc_precision  precision;  // of the packed values
 } tc_plan_options;
 
 /* Creates an empty plan; nothing is allocated on the device before the first rebuild. Errors: TC_ERR_MEMORY, TC_ERR_ARG, TC_ERR_UNSUPPORTED */

@@ -1,0 +1,75 @@
+/*
+  The precision of the packed entries, for programs: set, and asked for.
+*/
+#include "aijtccusparseimpl.h"
+
+/*@
+  MatAIJTCCUSPARSESetPrecision - Selects the precision in which products of the matrix with vectors read its entries
+
+  Logically Collective; `precision` must contain common value
+
+  Input Parameters:
++ A         - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- precision - `MAT_AIJTCCUSPARSE_PRECISION_FP64`, `MAT_AIJTCCUSPARSE_PRECISION_FP32`, `MAT_AIJTCCUSPARSE_PRECISION_BF16`, or `MAT_AIJTCCUSPARSE_PRECISION_FP16`
+
+  Options Database Key:
+. -mat_aijtccusparse_precision (fp64|fp32|bf16|fp16) - precision of the entries, default `fp64`
+
+  Level: intermediate
+
+  Notes:
+  Takes effect at the next product, which packs the matrix anew.
+
+  The entries are rounded to nearest in what is packed for `MatMult()`, `MatMultAdd()`, `MatResidual()` and their transposes, which goes on following the values of
+  the matrix. These stay as they are, as do vectors, sums and everything else that is done with the matrix\: products with dense and sparse matrices, factorizations,
+  diagonals. What rounding costs is at most $u |A| |x|$, row by row, with $u = 2^{-24}$ for `fp32`, $2^{-8}$ for `bf16`, and
+  $2^{-11}$ for `fp16`, where entries smaller than $2^{-28}$ times the largest of their row may each be off by $2^{-39}$ times that.
+
+  Rounding makes a product cheaper, not a solution accurate\: it is meant for the matrix that a preconditioner is built from, which may be a copy, see
+  `KSPSetOperators()`. Copies and submatrices have the precision of the matrix they come from; other matrices that PETSc derives have not.
+
+  Needs the packed format `hybrid`\: with `-mat_aijtccusparse_spmv` `dasp` or `cusparse`, products are left to the parent type. They are never timed against it.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEPrecision`, `MatAIJTCCUSPARSEGetPrecision()`, `MatAIJTCCUSPARSESetSpMV()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetPrecision(Mat A, MatAIJTCCUSPARSEPrecision precision)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveEnum(A, precision, 2);
+  if (tc) {
+    MatTCSettings settings = tc->settings;
+
+    settings.precision = precision;
+    PetscCall(MatTCSetSettings(tc, &settings));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSEGetPrecision - In which precision do products of the matrix with vectors read its entries?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameter:
+. precision - what was asked for; `MAT_AIJTCCUSPARSE_PRECISION_FP64` for a matrix that is not of type `MATAIJTCCUSPARSE`
+
+  Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEPrecision`, `MatAIJTCCUSPARSESetPrecision()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEGetPrecision(Mat A, MatAIJTCCUSPARSEPrecision *precision)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscAssertPointer(precision, 2);
+  *precision = tc ? tc->settings.precision : MAT_AIJTCCUSPARSE_PRECISION_FP64;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
