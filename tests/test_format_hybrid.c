@@ -77,7 +77,7 @@ static void few_entries_make_rows_tall(void **state)
     length[0] = 2 + more;
     spread_rows(sizeof length / sizeof *length, length, 100, &C.A);
     assert_int_equal(C.A.nnz, 150 + more);
-    hybrid_check_packed(&C, 1);
+    hybrid_check_packed(&C, 1, TC_PRECISION_F64);
     pattern = tc_matrix_pattern(&C.A);
     ASSERT_OK(tc_format_hybrid.build(&pattern, &H));
     assert_int_equal(H.num_tall, more ? 1 : 3);
