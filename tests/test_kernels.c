@@ -183,7 +183,7 @@ static void check_one_wave(const tc_backend *backend, const tc_kernel *kernel)
     tc_matrix A;
 
     check(tc_generate(tc_generator_find(cases[c].generator), cases[c].size, 1, &A), cases[c].generator);
-    check_kernel(backend, kernel, cases[c].generator, &A, 1);
+    check_kernel(backend, kernel, kernel->precision, cases[c].generator, &A, 1);
     tc_matrix_free(&A);
   }
 }
