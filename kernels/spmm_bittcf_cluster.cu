@@ -75,8 +75,12 @@ struct tc_held_window {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
       const uint32_t m = __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size), next = __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size);
 
-      value[i] = 0.0;
-      if (at.is_set(m)) value[i] = __ldcs(T.val + (next + at.before(m)));
+      value[i] = __ldcs(T.val + (next + at.before(m))); // without an element: the next one, which there is
+    }
+#pragma unroll
+    for (int i = 0; i < most; ++i) { // not before all of them are on their way
+      if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
+      if (!at.is_set(__shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size))) value[i] = 0.0;
     }
   }
 
