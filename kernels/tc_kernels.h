@@ -11,11 +11,11 @@ TC_KERNEL(SPMV, "hybrid", FMA,       F64,      60,    tc_spmv_hybrid_fma_f64)
 #endif
 
 #ifdef TC_SPMM_KERNEL
-/*             format    arithmetic precision min_sm scratch                launcher           */
-TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    tc_spmm_csr_scratch,    tc_spmm_csr_f64)
-TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    tc_spmm_hybrid_scratch, tc_spmm_hybrid_f64)
-TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_scratch, tc_spmm_bittcf_f64)
-TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_scratch, tc_spmm_bittcf_cluster_f64) // only where the matrix has clusters
+/*             format    arithmetic precision min_sm A B^T scratch                launcher           */
+TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    1,    tc_spmm_csr_scratch,    tc_spmm_csr_f64)
+TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    0,    tc_spmm_hybrid_scratch, tc_spmm_hybrid_f64)
+TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    0,    tc_spmm_bittcf_scratch, tc_spmm_bittcf_f64)
+TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    0,    tc_spmm_bittcf_cluster_scratch, tc_spmm_bittcf_cluster_f64) // only where the matrix has clusters
 #endif
 
 #ifdef TC_CONVERTER

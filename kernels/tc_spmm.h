@@ -25,7 +25,7 @@ typedef struct {
   const int32_t *long_row, *long_first;  // [num_long] row; [num_long + 1] first segment
 } tc_csr_view;
 
-/* The dense side, local, column-major: B [num_cols of A, n], C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */
+/* The dense side, local, column-major: B [num_cols of A, n] or its transpose, C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */
 typedef struct {
   int32_t       n;
   const double *b;
@@ -34,6 +34,7 @@ typedef struct {
   int64_t       ldc;
   int           add;     // C += A B
   double       *scratch; // tc_spmm_kernel.scratch() bytes, or NULL where that is 0
+  int           b_transposed; // b is [n, num_cols of A], ldb >= n: only for kernels that take it
 } tc_spmm_args;
 
 /* One row of the table of kernels for dense blocks */
@@ -46,4 +47,5 @@ typedef struct {
   size_t (*scratch)(const void *view, int32_t n);
   /* Enqueues its launches and neither allocates nor synchronises */
   tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);
+  int b_transposed; // takes the transpose of B
 } tc_spmm_kernel;

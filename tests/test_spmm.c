@@ -77,7 +77,7 @@ static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_
 
   block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
   double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room};
+  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0};
 
   if (T) transposed_under_test(T, &args);
   else product_under_test(A, &args);
@@ -175,7 +175,7 @@ static void check_road(const test_case *C, tc_spmm *S, const tc_csr_view *A, int
   for (int32_t j = 0; j < n; ++j) {
     for (int64_t k = 0; k < B.rows; ++k) Bt.array[j + k * Bt.ld] = B.array[k + j * B.ld];
   }
-  ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+  ASSERT_OK(turned ? tc_spmm_choose_transposed(S, n, &kernel) : tc_spmm_choose(S, n, &kernel));
   ASSERT_CASE(kernel == tc_spmm_find(S, "csr"), C, "kernel %s", kernel->name);
   ASSERT_OK(tc_spmm_multiply(S, kernel, A, &P, NULL));
   expect_product(C, &C->A, &B, &result, &before, add);
@@ -314,7 +314,7 @@ static void long_rows(void **state)
   tc_matrix_free(&A);
 }
 
-/* A backend that has a device's kernels as far as the choice is concerned */
+/* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
 static tc_status device_probe(int *sm)
 {
   *sm = 90;
@@ -323,13 +323,38 @@ static tc_status device_probe(int *sm)
 
 static int with_tiles;
 
+static int32_t widest_seen;
+
+static size_t transposed_scratch(const void *view, int32_t n)
+{
+  return sizeof(double) * (size_t)n * (size_t)((const tc_csr_view *)view)->num_cols + tc_spmm_csr_host_scratch_of_this_test(view, n);
+}
+
+static tc_status transposed_multiply(const void *view, const tc_spmm_args *args, void *stream)
+{
+  const int32_t rows = ((const tc_csr_view *)view)->num_cols;
+  tc_spmm_args  turned = *args;
+
+  (void)stream;
+  assert_true(args->b_transposed && args->ldb >= args->n);
+  for (int32_t j = 0; j < args->n; ++j) {
+    for (int64_t k = 0; k < rows; ++k) args->scratch[k + (int64_t)j * rows] = args->b[j + k * args->ldb];
+  }
+  turned.b       = args->scratch;
+  turned.ldb     = rows;
+  turned.scratch = args->scratch + (int64_t)args->n * rows;
+  if (args->n > widest_seen) widest_seen = args->n;
+  product_portable(view, &turned);
+  return TC_OK;
+}
+
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
-    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL},
-    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
-    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL},
+    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL, 0},
+    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, transposed_scratch, transposed_multiply, 1},
+    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL, 0},
+    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL, 0},
   };
 
   *num = with_tiles ? 4 : 2;
@@ -379,10 +404,44 @@ static void choices(void **state)
   }
 }
 
+/* Blocks that are transposed go to the kernel that takes them, from either side of the bus, whatever format is asked for */
+static void transposed_blocks(void **state)
+{
+  static const int32_t         columns[] = {1, 8, 9, TC_SPMM_COLUMNS, TC_SPMM_COLUMNS + 1, 300};
+  static const tc_spmm_options tiles     = {.format = "bittcf"};
+  tc_matrix                    A         = matrix_of("skewed", tc_generator_find("skewed")->tiny);
+  const tc_csr_view            view      = view_of(&A);
+  const tc_key                 key       = key_of(&A, 1);
+  const test_case              C         = {"skewed", 1, A};
+  tc_backend                   backend   = *tc_backend_host();
+  const tc_spmm_kernel        *kernel;
+  tc_spmm                     *S;
+
+  (void)state;
+  backend.probe        = device_probe;
+  backend.spmm_kernels = device_kernels;
+  with_tiles           = 1;
+  ASSERT_OK(tc_spmm_create(&backend, &tiles, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  for (size_t i = 0; i < sizeof columns / sizeof columns[0]; ++i) {
+    for (int road = 0; road < 4; ++road) check_road(&C, S, &view, columns[i], road ? 3 : 0, road & 1, road & 2, road & 1, 1);
+  }
+  assert_int_equal(widest_seen, TC_SPMM_COLUMNS);
+  tc_spmm_destroy(&S);
+  backend.spmm_kernels = tc_backend_host()->spmm_kernels; // none that takes them
+  ASSERT_OK(tc_spmm_create(&backend, &tiles, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  assert_int_equal(tc_spmm_choose_transposed(S, 8, &kernel), TC_ERR_UNSUPPORTED);
+  tc_spmm_destroy(&S);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2),     cmocka_unit_test(avx512),    cmocka_unit_test(roads),
-                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(long_rows), cmocka_unit_test(choices)};
+                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(long_rows), cmocka_unit_test(choices),
+                                     cmocka_unit_test(transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,21 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
   return TC_OK;
 }
 
+tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+{
+  int                   num;
+  const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
+
+  if (S->sm == 0) return tc_spmm_choose(S, n, kernel); // the host turns blocks itself
+  *kernel = NULL;
+  for (int i = num - 1; i >= 0; --i) {
+    if (kernels[i].b_transposed && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
+  }
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
+  snprintf(S->why, sizeof S->why, "%d columns, B transposed", n);
+  return TC_OK;
+}
+
 /* to[i + j * rows] = from[j + i * ld]: a block of the transpose of B, on the host */
 static void transpose(int32_t rows, int32_t n, const double *from, int64_t ld, double *to)
 {
@@ -282,21 +297,38 @@ static tc_status copy_columns(tc_spmm *S, int upload, int32_t rows, int32_t n, d
   return TC_OK;
 }
 
+/* The same for the transpose of a block, whose columns are short and many: collected here and sent in one piece, in columns of `ld` */
+static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const double *far, int64_t far_ld, int64_t ld, double *local, tc_stream stream)
+{
+  double   *collected = calloc((size_t)rows * (size_t)ld + 1, sizeof *collected);
+  tc_status status;
+
+  TC_CHECK(collected != NULL, TC_ERR_MEMORY, "no host memory for %d rows of a transposed block", rows);
+  for (int64_t i = 0; i < rows; ++i) memcpy(collected + i * ld, far + i * far_ld, (size_t)n * sizeof *far);
+  status = S->backend->upload(local, collected, (size_t)rows * (size_t)ld * sizeof *far, stream);
+  if (status == TC_OK) status = S->backend->synchronize(stream); // what was collected goes
+  free(collected);
+  return tc_from_backend(S->backend, status);
+}
+
 /* Columns first .. first + n - 1 of B where the kernel can read them */
-static tc_status bring_b(tc_spmm *S, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
+static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
 {
   const double *from  = P->b + (P->b_transposed ? first : first * P->ldb);
-  const size_t  bytes = (size_t)P->rows_b * (size_t)n * sizeof *from;
+  const int     as_is = !P->b_transposed || kernel->b_transposed;
+  const int64_t rows  = P->b_transposed && as_is ? n + n % 2 : P->rows_b, columns = P->b_transposed && as_is ? P->rows_b : n; // of a copy; columns of even length are read in place
   double       *local;
 
-  args->b   = from;
-  args->ldb = P->ldb;
-  TC_CHECK(!P->b_transposed || S->sm == 0, TC_ERR_UNSUPPORTED, "no kernel on backend %s takes the transpose of a block", S->backend->name);
-  if (!P->b_far && !P->b_transposed) return TC_OK;
-  TC_CALL(reserve(S, ROOM_B, bytes, &local));
+  args->b            = from;
+  args->ldb          = P->ldb;
+  args->b_transposed = P->b_transposed && as_is;
+  if (!P->b_far && as_is) return TC_OK;
+  TC_CALL(reserve(S, ROOM_B, (size_t)rows * (size_t)columns * sizeof *from, &local));
   args->b   = local;
-  args->ldb = P->rows_b;
+  args->ldb = rows;
+  if (args->b_transposed) return upload_transposed(S, P->rows_b, n, from, P->ldb, rows, local, stream);
   if (P->b_transposed) {
+    TC_CHECK(S->sm == 0, TC_ERR_UNSUPPORTED, "kernel %s does not take the transpose of a block", kernel->name);
     transpose(P->rows_b, n, from, P->ldb, local);
     return TC_OK;
   }
@@ -309,7 +341,7 @@ static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, cons
   double      *to   = P->c + first * P->ldc;
   tc_spmm_args args = {.n = n, .c = to, .ldc = P->ldc, .add = P->add};
 
-  TC_CALL(bring_b(S, P, first, n, &args, stream));
+  TC_CALL(bring_b(S, kernel, P, first, n, &args, stream));
   if (P->c_far) {
     args.ldc = P->rows_c;
     TC_CALL(reserve(S, ROOM_C, (size_t)P->rows_c * (size_t)n * sizeof *to, &args.c));

@@ -22,7 +22,7 @@ typedef struct {
   double       *c; // [rows_c, n]
   int64_t       ldc;
   int           add;          // C += A B
-  int           b_transposed; // b holds the transpose of B; only on the host
+  int           b_transposed; // b holds the transpose of B
   int           b_far, c_far; // in the memory of the host, not of the backend
 } tc_spmm_product;
 
@@ -44,10 +44,11 @@ tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t
 void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
 
 /*
-  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The other: the row for
-  a format, asked for or not; NULL if there is none.
+  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The same where the block
+  is transposed, for which a device has one kernel, whatever the options ask for. The last: the row for a format, asked for or not; NULL if there is none.
 */
 tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
+tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /* Enqueues the product; waits for the device only if a block is far. `view` is what the kernel's format says. */
