@@ -289,31 +289,6 @@ static void failures(void **state)
   tc_matrix_free(&A);
 }
 
-static void long_rows(void **state)
-{
-  tc_matrix       A     = matrix_of("skewed", tc_generator_find("skewed")->tiny);
-  tc_csr_view     view  = view_of(&A);
-  tc_spmm        *S     = spmm_of(&A, &view);
-  int32_t         found = 0;
-
-  (void)state;
-  tc_spmm_list_long_rows(S, &view);
-  for (int32_t i = 0; i < A.num_rows; ++i) {
-    const int32_t length = view.row_ptr[i + 1] - view.row_ptr[i];
-
-    if (length < TC_SPMM_SEGMENT) continue;
-    assert_in_range(found, 0, view.num_long - 1);
-    assert_int_equal(view.long_row[found], i);
-    assert_int_equal(view.long_first[found + 1] - view.long_first[found], (length + 255) / 256);
-    ++found;
-  }
-  assert_int_equal(found, view.num_long);
-  assert_int_equal(view.num_segments, found > 0 ? view.long_first[found] : 0);
-  tc_spmm_destroy(&S);
-  free((void *)view.row_ptr);
-  tc_matrix_free(&A);
-}
-
 /* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
 static tc_status device_probe(int *sm)
 {
@@ -439,9 +414,8 @@ static void transposed_blocks(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2),     cmocka_unit_test(avx512),    cmocka_unit_test(roads),
-                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(long_rows), cmocka_unit_test(choices),
-                                     cmocka_unit_test(transposed_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2),     cmocka_unit_test(avx512),  cmocka_unit_test(roads),
+                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(choices), cmocka_unit_test(transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,7 +63,7 @@ static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const t
   S->csr.csr.row_ptr  = S->pattern.local.row_ptr;
   S->csr.csr.col      = S->pattern.local.col;
   S->csr.csr.val      = (const double *)(const void *)S->values;
-  tc_spmm_list_long_rows(dense->spmm, &S->csr.csr);
+  tc_spmm_list_rows(dense->spmm, &S->csr.csr);
   S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -127,7 +127,7 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
   PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
   if (*status == TC_OK) *status = b_transposed ? tc_spmm_choose_transposed(tc->dense.spmm, n, &S->kernel) : tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!at_hand && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (!at_hand && !b_transposed && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
   if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);

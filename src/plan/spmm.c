@@ -1,4 +1,5 @@
 #include "spmm.h"
+#include "csr_lists.h"
 #include "plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +28,9 @@ struct tc_spmm {
   int                   seen; // `key` and what follows are valid
   tc_key                key;
   double                quantity[NUM_QUANTITIES]; // all but COLUMNS
-  int32_t               num_long, num_segments;
+  tc_csr_lists          lists;          // without the list itself, ...
+  int32_t              *local_list;     // ... which is here
   int32_t               longest_column; // -1: not counted yet
-  int32_t              *long_rows; // [num_long] rows, [num_long + 1] first segments, local
   room                  rooms[NUM_ROOMS];
   const tc_spmm_kernel *last;
   int64_t               count;
@@ -75,11 +76,11 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 
 static void forget_pattern(tc_spmm *S)
 {
-  S->backend->release(S->long_rows);
-  S->long_rows = NULL;
-  S->num_long = S->num_segments = 0;
-  S->longest_column             = -1;
-  S->seen                       = 0;
+  S->backend->release(S->local_list);
+  S->local_list     = NULL;
+  S->lists          = (tc_csr_lists){.num_long = 0};
+  S->longest_column = -1;
+  S->seen           = 0;
 }
 
 void tc_spmm_destroy(tc_spmm **spmm)
@@ -127,34 +128,20 @@ static double scattered_share(const tc_csr_view *rows)
   return entries > 0 ? (double)far / (double)entries : 0;
 }
 
-/* The list of long rows, as tc_csr_view has it, in one allocation */
-static tc_status list_long_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
+/* The lists of rows, in one allocation */
+static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
 {
-  const size_t bytes = (2 * (size_t)S->num_long + 1) * sizeof(int32_t);
-  int32_t     *list, *first;
-  int32_t      r = 0;
-  void        *local;
-  tc_status    status;
+  void     *local;
+  tc_status status;
 
-  if (S->num_long == 0) return TC_OK;
-  list = malloc(bytes);
-  TC_CHECK(list != NULL, TC_ERR_MEMORY, "no host memory for a list of %d long rows", S->num_long);
-  first    = list + S->num_long;
-  first[0] = 0;
-  for (int32_t i = 0; i < rows->num_rows; ++i) {
-    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
-
-    if (length < TC_SPMM_SEGMENT) continue;
-    list[r]      = i;
-    first[r + 1] = first[r] + (length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT;
-    ++r;
-  }
-  S->num_segments = first[r];
-  status          = S->backend->alloc(bytes, &local);
-  S->long_rows    = local;
-  if (status == TC_OK) status = S->backend->upload(local, list, bytes, stream);
+  TC_CALL(tc_csr_lists_make(rows, &S->lists));
+  if (S->lists.list == NULL) return TC_OK;
+  status        = S->backend->alloc(S->lists.bytes, &local);
+  S->local_list = local;
+  if (status == TC_OK) status = S->backend->upload(local, S->lists.list, S->lists.bytes, stream);
   if (status == TC_OK) status = S->backend->synchronize(stream); // the list goes
-  free(list);
+  free(S->lists.list);
+  S->lists.list = NULL;
   return tc_from_backend(S->backend, status);
 }
 
@@ -169,12 +156,11 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
     const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
 
     if (length > longest) longest = length;
-    if (length >= TC_SPMM_SEGMENT) ++S->num_long;
   }
   S->quantity[MEAN_ROW]    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
   S->quantity[LONGEST_ROW] = longest;
   S->quantity[SCATTERED]   = scattered_share(rows);
-  status                   = list_long_rows(S, rows, stream);
+  status                   = list_rows(S, rows, stream);
   if (status != TC_OK) forget_pattern(S);
   TC_CALL(status);
   S->key  = *key;
@@ -198,12 +184,9 @@ tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *e
   return TC_OK;
 }
 
-void tc_spmm_list_long_rows(const tc_spmm *S, tc_csr_view *view)
+void tc_spmm_list_rows(const tc_spmm *S, tc_csr_view *view)
 {
-  view->num_long     = S->num_long;
-  view->num_segments = S->num_segments;
-  view->long_row     = S->long_rows;
-  view->long_first   = S->num_long > 0 ? S->long_rows + S->num_long : NULL;
+  tc_csr_lists_put(&S->lists, S->local_list, view);
 }
 
 /* `name` NULL: the first of the format */

@@ -31,7 +31,7 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 void      tc_spmm_destroy(tc_spmm **spmm);
 
 /*
-  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the list of long rows. `rows` is CSR on the host, without
+  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR on the host, without
   values. Waits for the device.
 */
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
@@ -40,8 +40,8 @@ int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
 /* Entries of the longest column of the pattern last looked at, counted in `rows` when first asked for. Errors: TC_ERR_MEMORY */
 tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t *entries);
 
-/* Puts the list of long rows, local, into the view of CSR */
-void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
+/* Puts the lists of rows, local, into the view of CSR */
+void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);
 
 /*
   The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The same where the block
