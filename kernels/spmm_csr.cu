@@ -9,8 +9,9 @@
   Lanes:  neighbours read 16 bytes each of the same row of B; entries of A are read by the whole group at once
   Arrays: the view; the rows of B; C column-major; partial row-major [num_segments, width], width = 2 * vectors * lanes
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others
-  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared memory.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang,
-          Buluc and Owens, "Design Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
+  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
+          memory.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design Principles for Sparse Matrix Multiplication on the
+          GPU", Euro-Par'18
 */
 constexpr int tc_csr_ahead = 4; // entries whose rows of B are in flight together
 
@@ -80,7 +81,8 @@ __device__ __forceinline__ void tc_csr_sum(const tc_csr_view &A, int32_t begin, 
 }
 
 template <int vectors, int lanes>
-static __global__ void __launch_bounds__(tc_csr_shape<vectors, lanes>::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks)
+static __global__ void __launch_bounds__(tc_csr_shape<vectors, lanes>::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B,
+                                                                                                            double *partial, int32_t listed_blocks)
 {
   using shape = tc_csr_shape<vectors, lanes>;
   extern __shared__ double tile[]; // [rows][width + 1]
