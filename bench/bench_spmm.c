@@ -30,10 +30,12 @@ typedef struct {
   Candidate    candidate[MAX_CANDIDATES];
 } Round;
 
+static const char *const mode_names[SPMM_NUM_MODES] = {[SPMM_AB] = "ab", [SPMM_ATB] = "atb", [SPMM_ABT] = "abt"};
+
 PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
 {
   BenchSpmm  *S;
-  char        mode[16] = "ab";
+  PetscInt    mode = SPMM_AB;
   PetscBool   given;
   BenchResult unused = {.name = "warm-up", .block = 1};
   tc_matrix   A;
@@ -49,9 +51,8 @@ PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
     S->num_columns = PETSC_STATIC_ARRAY_LENGTH(usual);
     PetscCall(PetscArraycpy(S->columns, usual, S->num_columns));
   }
-  PetscCall(PetscOptionsGetString(NULL, NULL, "-spmm_mode", mode, sizeof(mode), NULL));
-  S->transpose = (PetscBool)(strcmp(mode, "atb") == 0);
-  PetscCheck(S->transpose || strcmp(mode, "ab") == 0, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_mode %s, expected ab or atb", mode);
+  PetscCall(PetscOptionsGetEList(NULL, NULL, "-spmm_mode", mode_names, SPMM_NUM_MODES, &mode, NULL));
+  S->mode = (SpmmMode)mode;
   /* libraries and kernels load at their first use, which is not to be counted as anyone's conversion */
   PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
   S->quiet = PETSC_TRUE;
@@ -80,7 +81,8 @@ static PetscErrorCode Multiply(const Round *R, Candidate *C)
 
   PetscFunctionBeginUser;
   if (C->cusparse) PetscCheck(cusparse_spmm_multiply(C->cusparse) == 0, PETSC_COMM_SELF, PETSC_ERR_LIB, "cuSPARSE failed");
-  else if (R->spmm->transpose) PetscCall(MatTransposeMatMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
+  else if (R->spmm->mode == SPMM_ABT) PetscCall(MatMatTransposeMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
+  else if (R->spmm->mode == SPMM_ATB) PetscCall(MatTransposeMatMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
   else PetscCall(MatMatMult(C->mat, R->B, reuse, PETSC_CURRENT, &C->C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -167,7 +169,7 @@ static PetscErrorCode Check(const Round *R, Candidate *C, const tc_matrix *rows)
   const PetscScalar *b, *c;
   PetscScalar       *poison;
   long double       *ref, *bound;
-  double            *bits;
+  double            *bits, *x;
   PetscInt           ld;
 
   PetscFunctionBeginUser;
@@ -181,15 +183,16 @@ static PetscErrorCode Check(const Round *R, Candidate *C, const tc_matrix *rows)
     PetscCall(Multiply(R, C));
     PetscCall(MatDenseRestoreArrayAndMemType(result, &poison));
   }
-  PetscCall(PetscMalloc3(m, &ref, m, &bound, m, &bits));
+  PetscCall(PetscMalloc4(m, &ref, m, &bound, m, &bits, k, &x));
   PetscCall(MatDenseGetArrayRead(R->B, &b));
   PetscCall(MatDenseGetArrayRead(result, &c));
   PetscCall(MatDenseGetLDA(result, &ld));
   *C->error_over_bound = 0;
   if (C->same_bits) *C->same_bits = PETSC_TRUE;
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(some); s++) {
-    const double *x = (const double *)(const void *)b + some[s] * k, *y = (const double *)(const void *)c + some[s] * ld;
+    const double *y = (const double *)(const void *)c + some[s] * ld;
 
+    for (PetscInt i = 0; i < k; i++) x[i] = (double)PetscRealPart(R->spmm->mode == SPMM_ABT ? b[some[s] + i * R->n] : b[some[s] * k + i]);
     tc_oracle_spmv(rows, x, NULL, 0, ref, bound);
     *C->error_over_bound = PetscMax(*C->error_over_bound, tc_error_over_bound(m, y, ref, bound));
     tc_canonical_spmm(rows, 1, x, k, 0, bits, m);
@@ -197,14 +200,14 @@ static PetscErrorCode Check(const Round *R, Candidate *C, const tc_matrix *rows)
   }
   PetscCall(MatDenseRestoreArrayRead(result, &c));
   PetscCall(MatDenseRestoreArrayRead(R->B, &b));
-  PetscCall(PetscFree3(ref, bound, bits));
+  PetscCall(PetscFree4(ref, bound, bits, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode AddCuSPARSE(Round *R, int algorithm, PetscBool row_major, const char name[], SpmmRow *row)
 {
   const Bench           *bench    = R->bench;
-  cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = row_major, .transpose = R->spmm->transpose, .val = bench->local_val, .n = (int32_t)R->n};
+  cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = row_major, .transpose = R->spmm->mode == SPMM_ATB, .transpose_b = R->spmm->mode == SPMM_ABT, .val = bench->local_val, .n = (int32_t)R->n};
   const PetscScalar     *b;
   PetscScalar           *c;
   PetscMemType           type;
@@ -245,7 +248,7 @@ static PetscErrorCode AddWays(Round *R, PetscInt rows_c, SpmmRow *row)
   const BenchSettings *settings = R->bench->settings;
 
   PetscFunctionBeginUser;
-  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE && (spmm == 0 || (settings->cuda && !R->spmm->transpose)); spmm++) {
+  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE && (spmm == 0 || (settings->cuda && R->spmm->mode == SPMM_AB)); spmm++) {
     Candidate  *C   = &R->candidate[R->num];
     SpmmWay    *way = &row->way[row->num_ways];
     PetscInt64  ours;
@@ -296,7 +299,8 @@ static PetscErrorCode RunColumns(BenchSpmm *S, const Bench *bench, const tc_matr
   PetscScalar *b;
 
   PetscFunctionBeginUser;
-  PetscCall(CreateDense(S->settings->cuda, rows->num_cols, R.n, &R.B));
+  if (S->mode == SPMM_ABT) PetscCall(CreateDense(S->settings->cuda, R.n, rows->num_cols, &R.B));
+  else PetscCall(CreateDense(S->settings->cuda, rows->num_cols, R.n, &R.B));
   PetscCall(MatDenseGetArrayWrite(R.B, &b));
   tc_random_normal((int64_t)rows->num_cols * R.n, SEED_B, (double *)(void *)b);
   PetscCall(MatDenseRestoreArrayWrite(R.B, &b));
@@ -323,7 +327,7 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
   PetscFunctionBeginUser;
   *right = PETSC_TRUE;
   PetscCall(BenchCreate(A, S->settings, given->block, &bench));
-  if (S->transpose) {
+  if (S->mode == SPMM_ATB) {
     PetscCheck(tc_matrix_transpose(A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
     rows = T;
   }
@@ -340,7 +344,7 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
     if (!SpmmIsRight(row)) *right = PETSC_FALSE;
     if (!S->quiet) PetscCall(SpmmPrintRow(S, row));
   }
-  if (S->transpose) tc_matrix_free(&T);
+  if (S->mode == SPMM_ATB) tc_matrix_free(&T);
   PetscCall(BenchDestroy(&bench));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

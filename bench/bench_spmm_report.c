@@ -5,6 +5,10 @@
 #include <string.h>
 #include <time.h>
 
+static const struct {
+  const char *title, *op; /* for people, for programs */
+} modes[SPMM_NUM_MODES] = {[SPMM_AB] = {"A B", "spmm"}, [SPMM_ATB] = {"A^T B", "spmm_t"}, [SPMM_ABT] = {"A B^T", "spmm_abt"}};
+
 PetscBool SpmmIsRight(const SpmmRow *row)
 {
   for (int w = 0; w < row->num_ways; w++) {
@@ -30,7 +34,7 @@ static double best_cusparse(const SpmmRow *row)
 PetscErrorCode SpmmPrintHead(const BenchSpmm *S)
 {
   PetscFunctionBeginUser;
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %8s %9s %4s %-7s %-24s %9s %7s | %9s %9s | %6s %6s %6s | %8s %7s %s\n", "case", "rows", "nonzeros", "n", "way", "kernel", S->transpose ? "A^T B" : "A B", "+-", S->settings->cuda ? "aijcusp." : "aij", "best cus.", "/aij", "/best", "/floor",
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %8s %9s %4s %-7s %-24s %9s %7s | %9s %9s | %6s %6s %6s | %8s %7s %s\n", "case", "rows", "nonzeros", "n", "way", "kernel", modes[S->mode].title, "+-", S->settings->cuda ? "aijcusp." : "aij", "best cus.", "/aij", "/best", "/floor",
                         "build", "refill", "error/bound"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -99,7 +103,7 @@ static void write_row(FILE *file, const BenchSpmm *S, const SpmmRow *row)
   for (int w = 0; w < row->num_ways; w++) {
     const SpmmWay *way = &row->way[w];
 
-    fprintf(file, "%s  {\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": %d, \"ranks\": 1, \"precision\": \"fp64\", \"kernel\": \"%s\", \"device\": %s, ", w ? ",\n" : "", S->transpose ? "spmm_t" : "spmm",
+    fprintf(file, "%s  {\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": %d, \"ranks\": 1, \"precision\": \"fp64\", \"kernel\": \"%s\", \"device\": %s, ", w ? ",\n" : "", modes[S->mode].op,
             row->name, row->rows, row->cols, row->nnz, row->random_values ? "true" : "false", (int)row->n, way->kernel, S->settings->cuda ? "true" : "false");
     fprintf(file, "\"way\": \"%s\", \"forced\": %s, \"ms\": %.6g, \"ms_spread\": %.3g, \"bytes\": %.10g, \"floor_ms\": %.6g, ", way->name, way->forced ? "true" : "false", way->time.ms, way->time.spread, row->bytes, row->floor_ms);
     if (w == 0) fprintf(file, "\"build_ms\": %.6g, \"refill_ms\": %.6g, ", row->build_ms, row->refill_ms);
@@ -127,7 +131,7 @@ static PetscErrorCode WriteJSON(const BenchSpmm *S, const char path[])
   for (PetscInt i = 0; i < 2 * S->num_columns; i++) {
     const Summary sum = summarise(S, S->columns[i / 2], (PetscBool)(i % 2));
 
-    fprintf(file, "%s{\"op\": \"%s\", \"n\": %d, \"against\": \"%s\", \"set\": \"all\", \"cases\": %d, \"geometric_mean\": %.4g, \"losses\": %d}", i ? ", " : "", S->transpose ? "spmm_t" : "spmm", (int)sum.n, sum.against, sum.num, sum.mean, sum.losses);
+    fprintf(file, "%s{\"op\": \"%s\", \"n\": %d, \"against\": \"%s\", \"set\": \"all\", \"cases\": %d, \"geometric_mean\": %.4g, \"losses\": %d}", i ? ", " : "", modes[S->mode].op, (int)sum.n, sum.against, sum.num, sum.mean, sum.losses);
   }
   fprintf(file, "],\n \"benchmarks\": [\n");
   for (int r = 0; r < S->num; r++) {

@@ -4,6 +4,9 @@
 #pragma once
 #include "bench_spmm.h"
 
+/* What is multiplied: A B, A^T B or A B^T */
+typedef enum { SPMM_AB, SPMM_ATB, SPMM_ABT, SPMM_NUM_MODES } SpmmMode;
+
 enum { SPMM_MAX_WAYS = 5, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 16, SPMM_MAX_ROWS = 2048 };
 
 /* One way to multiply */
@@ -11,7 +14,7 @@ typedef struct {
   const char *name;
   PetscBool   forced;     // asked for, not chosen
   char        kernel[64]; // name of the launcher, or of the parent type if the product was left to it
-  BenchTime   time;       // MatMatMult() or MatTransposeMatMult() with MAT_REUSE_MATRIX
+  BenchTime   time;       // MatMatMult() or another of the modes with MAT_REUSE_MATRIX
   double      error_over_bound;
   PetscBool   same_bits; // as kernels/tc_spmm.h defines
 } SpmmWay;
@@ -35,7 +38,8 @@ typedef struct {
 
 struct BenchSpmm {
   const BenchSettings *settings;
-  PetscBool            transpose, quiet;
+  SpmmMode             mode;
+  PetscBool            quiet;
   PetscInt             num_columns, columns[SPMM_MAX_COLUMNS];
   int                  num;
   SpmmRow              row[SPMM_MAX_ROWS];

@@ -10,7 +10,7 @@ struct cusparse_spmm {
   cusparseHandle_t     handle;
   cusparseSpMatDescr_t A;
   cusparseDnMatDescr_t B, C;
-  cusparseOperation_t  operation;
+  cusparseOperation_t  operation, operation_b;
   cusparseSpMMAlg_t    algorithm;
   double               alpha, beta;
   double              *own_b, *own_c;
@@ -32,11 +32,13 @@ static cusparseStatus_t set_up(cusparse_spmm *S, const tc_csr_local *A, const cu
   static const cusparseSpMMAlg_t algorithms[] = {CUSPARSE_SPMM_CSR_ALG1, CUSPARSE_SPMM_CSR_ALG2, CUSPARSE_SPMM_CSR_ALG3};
   const cusparseOrder_t          order        = settings->row_major ? CUSPARSE_ORDER_ROW : CUSPARSE_ORDER_COL;
   const int64_t                  rows_b = settings->transpose ? A->num_rows : A->num_cols, rows_c = settings->transpose ? A->num_cols : A->num_rows, n = settings->n;
+  const int                      turned = settings->transpose_b && !settings->row_major;
   size_t                         bytes;
 
-  S->operation = settings->transpose ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
-  S->algorithm = algorithms[settings->algorithm - 1];
-  S->alpha     = 1;
+  S->operation   = settings->transpose ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+  S->operation_b = turned ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
+  S->algorithm   = algorithms[settings->algorithm - 1];
+  S->alpha       = 1;
   if (settings->row_major) {
     TRY_CUDA(cudaMalloc((void **)&S->own_b, (size_t)(rows_b * n) * sizeof *S->own_b + 1));
     TRY_CUDA(cudaMalloc((void **)&S->own_c, (size_t)(rows_c * n) * sizeof *S->own_c + 1));
@@ -44,11 +46,11 @@ static cusparseStatus_t set_up(cusparse_spmm *S, const tc_csr_local *A, const cu
   }
   TRY(cusparseCreate(&S->handle));
   TRY(cusparseCreateCsr(&S->A, A->num_rows, A->num_cols, A->nnz, (void *)A->row_ptr, (void *)A->col, (void *)settings->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
-  TRY(cusparseCreateDnMat(&S->B, rows_b, n, settings->row_major ? n : rows_b, settings->row_major ? S->own_b : (void *)settings->b, CUDA_R_64F, order));
+  TRY(cusparseCreateDnMat(&S->B, turned ? n : rows_b, turned ? rows_b : n, settings->row_major || turned ? n : rows_b, settings->row_major ? S->own_b : (void *)settings->b, CUDA_R_64F, order));
   TRY(cusparseCreateDnMat(&S->C, rows_c, n, settings->row_major ? n : rows_c, settings->row_major ? S->own_c : settings->c, CUDA_R_64F, order));
-  TRY(cusparseSpMM_bufferSize(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, &bytes));
+  TRY(cusparseSpMM_bufferSize(S->handle, S->operation, S->operation_b, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, &bytes));
   TRY_CUDA(cudaMalloc(&S->buffer, bytes > 0 ? bytes : 1));
-  TRY(cusparseSpMM_preprocess(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer));
+  TRY(cusparseSpMM_preprocess(S->handle, S->operation, S->operation_b, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer));
   return CUSPARSE_STATUS_SUCCESS;
 }
 
@@ -83,7 +85,7 @@ void cusparse_spmm_destroy(cusparse_spmm **spmm)
 
 int cusparse_spmm_multiply(const cusparse_spmm *S)
 {
-  return cusparseSpMM(S->handle, S->operation, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer) != CUSPARSE_STATUS_SUCCESS;
+  return cusparseSpMM(S->handle, S->operation, S->operation_b, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_64F, S->algorithm, S->buffer) != CUSPARSE_STATUS_SUCCESS;
 }
 
 #else

@@ -10,6 +10,7 @@ typedef struct {
   int           algorithm; // of the CSR format, 1 to 3
   int           row_major; // B and C of its own, row by row, filled with some numbers; `b` and `c` are not used
   int           transpose; // with A^T
+  int           transpose_b; // `b` is [n, num_cols]; row by row that is B as it is
   const double *val;       // [nnz], on the device, as all that follows
   int32_t       n;
   const double *b;         // column-major without gaps

@@ -26,7 +26,7 @@ static char help[] = "tcbench spmv [options]\n\
   -json <file>      results for programs\n\
 tcbench spmm [options], the same options and\n\
   -spmm_n <a,b,..>  numbers of columns; default 1,8,32,128\n\
-  -spmm_mode <mode> ab (default) or atb, with the transpose\n\
+  -spmm_mode <mode> ab (default), atb or abt, with a transpose\n\
 tcbench list        the table\n\n";
 
 enum { MAX_RESULTS = 256, MAX_NAMES = 256, WARM_UP_SIZE = 500 };

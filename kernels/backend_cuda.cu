@@ -38,7 +38,7 @@ extern "C" {
 #define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) tc_status launcher(const void *, const double *, const double *, double *, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, scratch, launcher) \
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, scratch, launcher) \
   size_t    scratch(const void *, int32_t); \
   tc_status launcher(const void *, const tc_spmm_args *, void *);
 #include "tc_kernels.h"
@@ -68,7 +68,7 @@ static const tc_kernel *cuda_kernels(int *num)
 static const tc_spmm_kernel *cuda_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, suits, scratch, launcher},
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, suits, scratch, launcher, b_transposed},
 #include "tc_kernels.h"
 #undef TC_SPMM_KERNEL
   };

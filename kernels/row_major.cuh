@@ -1,5 +1,5 @@
 /*
-  A row-major copy of a column-major block: what kernels read that want all columns of a row of B at once.
+  A row-major copy of a block: what kernels read that want all columns of a row of B at once.
 */
 #pragma once
 #include "tc_device.cuh"
@@ -27,7 +27,25 @@ static __global__ void tc_row_major_kernel(int32_t rows, int32_t n, const double
   }
 }
 
+/*
+  tc_row_copy_kernel - copy[row * width + j] = B^T[j + row * ldb] for j < n, 0 for n <= j < width
+
+  Work:   an element per thread, 256 / width rows per thread block
+  Lanes:  consecutive columns
+  Arrays: b column-major [n, rows], leading dimension ldb; copy row-major [rows, width], width divides 256; all device
+  Writes: every element of copy once
+  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: a copy
+*/
+static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+{
+  const int32_t j = threadIdx.x % width, row = blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
+
+  if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
+}
+
+/* Into args.scratch, for kernels that take the transpose of B, too */
 static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, int32_t width, cudaStream_t stream)
 {
+  if (args->b_transposed) return tc_launch(name, tc_row_copy_kernel, ((int64_t)rows * width + 255) / 256, 256, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
   return tc_launch_grid(name, tc_row_major_kernel, dim3((unsigned)((rows + 31) / 32), (unsigned)((width + 31) / 32)), 256, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }

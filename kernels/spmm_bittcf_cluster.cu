@@ -218,7 +218,7 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
 }
 
 /* Fewer columns do not pay for bringing the tiles in (docs/performance.md) */
-enum { TC_FEWEST_CLUSTERED = 48 };
+enum { TC_FEWEST_CLUSTERED = 24 };
 
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {

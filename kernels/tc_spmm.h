@@ -15,7 +15,10 @@ enum {
   TC_SPMM_COLUMNS = 128  // columns of B that one launch handles at most: bounds the row-major scratch
 };
 
-/* CSR where a backend keeps it. The long rows, those of TC_SPMM_SEGMENT entries and more, are listed for device kernels; the host product does without the list. */
+/*
+  CSR where a backend keeps it. Long rows, of TC_SPMM_SEGMENT entries and more, and heavy ones, shorter but much longer than others, are listed for device kernels; the
+  host product does without the lists.
+*/
 typedef struct {
   int32_t        num_rows, num_cols;
   int64_t        nnz;
@@ -23,9 +26,11 @@ typedef struct {
   const double  *val;                    // [nnz]
   int32_t        num_long, num_segments; // long rows, and their segments of TC_SPMM_SEGMENT entries
   const int32_t *long_row, *long_first;  // [num_long] row; [num_long + 1] first segment
+  int32_t        num_heavy, heavy_from;  // heavy rows, and how many entries they have at least
+  const int32_t *heavy_row;              // [num_heavy] row, longest first
 } tc_csr_view;
 
-/* The dense side, local, column-major: B [num_cols of A, n], C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */
+/* The dense side, local, column-major: B [num_cols of A, n] or its transpose, C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */
 typedef struct {
   int32_t       n;
   const double *b;
@@ -34,6 +39,7 @@ typedef struct {
   int64_t       ldc;
   int           add;     // C += A B
   double       *scratch; // tc_spmm_kernel.scratch() bytes, or NULL where that is 0
+  int           b_transposed; // b is [n, num_cols of A], ldb >= n: only for kernels that take it
 } tc_spmm_args;
 
 /* One row of the table of kernels for dense blocks */
@@ -48,4 +54,5 @@ typedef struct {
   size_t (*scratch)(const void *view, int32_t n);
   /* Enqueues its launches and neither allocates nor synchronises */
   tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);
+  int b_transposed; // takes the transpose of B
 } tc_spmm_kernel;

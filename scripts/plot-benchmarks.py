@@ -13,7 +13,7 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OURS, CUSPARSE, LINE = '#2b6cb0', '#dd8a2f', '#555555'
 OPERATIONS = {'spmv': 'MatMult', 'spmv_add': 'MatMultAdd', 'spmv_t': 'MatMultTranspose'}
-BLOCK_OPERATIONS = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult'}
+BLOCK_OPERATIONS = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult', 'spmm_abt': 'MatMatTransposeMult'}
 
 
 def chosen(report, operations):
@@ -35,7 +35,7 @@ def over_cusparse(row):
 
 def label(row):
     if row['op'] in BLOCK_OPERATIONS:
-        return f'{row["case"]}, {row["n"]} columns' + (', transposed' if row['op'] == 'spmm_t' else '')
+        return f'{row["case"]}, {row["n"]} columns' + {'spmm_t': ', transposed', 'spmm_abt': ', block transposed'}.get(row['op'], '')
     return row['case'] if row['op'] == 'spmv' else f'{row["case"]} ({OPERATIONS[row["op"]]})'
 
 

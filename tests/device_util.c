@@ -1,4 +1,5 @@
 #include "device_util.h"
+#include "../src/plan/csr_lists.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -108,12 +109,19 @@ static void *keep(device_matrix *M, void *local)
   return M->memory[M->num++] = local;
 }
 
-static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
+static int32_t *narrow_row_ptr(const tc_matrix *A)
 {
-  int32_t     *row_ptr = host_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
-  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, TC_PRECISION_F64};
+  int32_t *row_ptr = host_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
 
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  return row_ptr;
+}
+
+static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
+{
+  int32_t     *row_ptr = narrow_row_ptr(A);
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, TC_PRECISION_F64};
+
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
   local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));
   free(row_ptr);
@@ -122,22 +130,16 @@ static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
 
 static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val)
 {
-  const tc_csr_local local    = csr_on_device(M, A);
-  int32_t           *long_row = host_bytes(((size_t)A->num_rows + 1) * sizeof *long_row), *long_first = host_bytes(((size_t)A->num_rows + 1) * sizeof *long_first), num = 0;
+  const tc_csr_local local   = csr_on_device(M, A);
+  int32_t           *row_ptr = narrow_row_ptr(A);
+  const tc_csr_view  rows    = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr};
+  tc_csr_lists       lists;
 
-  for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int64_t length = A->row_ptr[i + 1] - A->row_ptr[i];
-
-    if (length < TC_SPMM_SEGMENT) continue;
-    long_row[num]         = i;
-    long_first[num + 1] = long_first[num] + (int32_t)((length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT);
-    ++num;
-  }
-  M->view.csr = (tc_csr_view){A->num_rows, A->num_cols, A->nnz, local.row_ptr, local.col, val, num, long_first[num], NULL, NULL};
-  M->view.csr.long_row   = keep(M, local_bytes(M->backend, (size_t)num * sizeof *long_row, long_row));
-  M->view.csr.long_first = keep(M, local_bytes(M->backend, ((size_t)num + 1) * sizeof *long_first, long_first));
-  free(long_row);
-  free(long_first);
+  if (tc_csr_lists_make(&rows, &lists) != TC_OK) device_die("csr", tc_last_error());
+  M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
+  tc_csr_lists_put(&lists, lists.list ? keep(M, local_bytes(M->backend, lists.bytes, lists.list)) : NULL, &M->view.csr);
+  free(lists.list);
+  free(row_ptr);
 }
 
 /* What the host built goes to the device in one piece */

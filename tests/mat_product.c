@@ -65,8 +65,9 @@ static PetscErrorCode TestMemory(void)
   const MatType         types[] = {MATDENSE, MATDENSECUDA, NULL};
   tc_matrix             A, T;
   Mat                   ours, plain;
-  double               *numbers[2];
+  double               *numbers[NUM_PRODUCTS];
   PetscBool             cuda;
+  PetscMPIInt           size;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestHasCUDA(&cuda));
@@ -74,6 +75,7 @@ static PetscErrorCode TestMemory(void)
     PetscCall(MatTestSkip("dense matrices on the device: no GPU"));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestGenerate("mixed", 700, &A));
   PetscCheck(tc_matrix_transpose(&A, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
   PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
@@ -81,7 +83,8 @@ static PetscErrorCode TestMemory(void)
   PetscCall(MatAIJTCCUSPARSERestoreParent(plain));
   PetscCall(ProductNumbers(A.num_cols, N, 11, &numbers[PRODUCT_AB]));
   PetscCall(ProductNumbers(A.num_rows, N, 11, &numbers[PRODUCT_ATB]));
-  for (int product = 0; product < PRODUCT_ABT; product++) {
+  PetscCall(ProductNumbers(A.num_cols, N, 11, &numbers[PRODUCT_ABT]));
+  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) {
     for (int b = 0; b < 2; b++) {
       for (int c = 0; c < 3; c++) {
         for (PetscInt gap = 0; gap < 2; gap++) {
@@ -109,8 +112,8 @@ static PetscErrorCode TestMemory(void)
         }
       }
     }
-    free(numbers[product]);
   }
+  for (int product = 0; product < NUM_PRODUCTS; product++) free(numbers[product]);
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   tc_matrix_free(&A);

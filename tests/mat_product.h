@@ -21,6 +21,9 @@ enum {
 /* Indexed by the above; A B^T exists on one process only */
 const ProductKind *ProductKinds(void);
 
+/* Is that product the parent's on the GPU, and its bits? */
+PetscBool ProductIsParents(int, PetscBool);
+
 /* The entries of a dense matrix, known to every process: rows x n, column-major, random normal; free with free() */
 PetscErrorCode ProductNumbers(PetscInt, PetscInt, uint64_t, double **);
 

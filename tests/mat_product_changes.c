@@ -206,8 +206,8 @@ static PetscErrorCode ChangeBinding(Mat A)
 }
 
 /*
-  One product under way, then its numeric phase again after each change. A B^T on the GPU is the parent's, which takes new values but no new pattern: it has prepared
-  cuSPARSE for the old one.
+  One product under way, then its numeric phase again after each change. Where A B^T is the parent's it takes new values but no new pattern: it has prepared cuSPARSE for
+  the old one.
 */
 static PetscErrorCode TestNumeric(int product)
 {
@@ -231,7 +231,7 @@ static PetscErrorCode TestNumeric(int product)
   PetscFunctionBeginUser;
   PetscCall(SetupCreate(product, "stencil7", 6, 9, &s));
   PetscCall(MatTestIsCUDA(s.ours, &cuda));
-  const PetscBool parents     = (PetscBool)(cuda && product == PRODUCT_ABT);
+  const PetscBool parents     = ProductIsParents(product, cuda);
   const size_t    num_changes = parents ? 3 : PETSC_STATIC_ARRAY_LENGTH(changes);
 
   PetscCall(MatProductCreate(s.ours, s.B, NULL, &s.C));
@@ -262,7 +262,7 @@ static PetscErrorCode TestReplace(int product)
   PetscFunctionBeginUser;
   PetscCall(SetupCreate(product, "stencil7", 6, 9, &s));
   PetscCall(MatTestIsCUDA(s.ours, &cuda));
-  if (cuda && product == PRODUCT_ABT) { /* the parent's, as above: nothing of ours to test */
+  if (ProductIsParents(product, cuda)) { /* nothing of ours to test */
     PetscCall(SetupDestroy(&s));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -400,9 +400,14 @@ PetscErrorCode TestProductFailures(void)
     MAX_PASSES = 64
   };
   static const char *const names[TC_FAULT_COUNT] = {[TC_FAULT_ALLOC] = "allocation", [TC_FAULT_UPLOAD] = "upload", [TC_FAULT_LAUNCH] = "launch"};
+  PetscMPIInt              size;
+  PetscBool                cuda;
 
   PetscFunctionBeginUser;
-  for (int product = 0; product < PRODUCT_ABT; product++) {
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatTestHasCUDA(&cuda));
+  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) {
+    if (ProductIsParents(product, cuda)) continue;
     for (int point = 0; point < TC_FAULT_COUNT; point++) {
       PetscBool reached = PETSC_TRUE;
       int       n       = 1;

@@ -27,9 +27,9 @@ static int by_size(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int times)
+static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed, int times)
 {
-  const tc_spmm_args args = {n, K->b.local, K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch};
+  const tc_spmm_args args = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch, b_transposed};
 
   for (int i = 0; i < times; ++i) {
     const tc_status status = kernel->multiply(M->view.bytes, &args, NULL);
@@ -40,20 +40,20 @@ static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_
 }
 
 /* Median of milliseconds per product; negative if the kernel does not support the matrix */
-static double measure(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, double *spread)
+static double measure(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed, double *spread)
 {
   double    group[GROUPS], begin;
-  tc_status status = multiply(K, M, kernel, n, 2);
+  tc_status status = multiply(K, M, kernel, n, b_transposed, 2);
   int       times  = 1;
 
   if (status == TC_ERR_UNSUPPORTED) return -1;
   device_check(K->backend, status, kernel->name);
   begin = device_seconds();
-  device_check(K->backend, multiply(K, M, kernel, n, 3), kernel->name);
+  device_check(K->backend, multiply(K, M, kernel, n, b_transposed, 3), kernel->name);
   times = 1 + (int)(group_seconds / ((device_seconds() - begin) / 3));
   for (int g = 0; g < GROUPS; ++g) {
     begin = device_seconds();
-    device_check(K->backend, multiply(K, M, kernel, n, times), kernel->name);
+    device_check(K->backend, multiply(K, M, kernel, n, b_transposed, times), kernel->name);
     group[g] = 1e3 * (device_seconds() - begin) / times;
   }
   qsort(group, GROUPS, sizeof *group, by_size);
@@ -82,7 +82,8 @@ static const char *compare(bench_case *K, int32_t n)
   return same ? "" : "  DIFFERENT BITS";
 }
 
-static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n)
+/* With the transpose of a block the numbers are others: no bits to compare */
+static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed)
 {
   const size_t bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
   const double floor = 12.0 * (double)K->A.nnz + 4.0 * K->A.num_rows + 8.0 * n * ((double)K->A.num_rows + K->A.num_cols);
@@ -93,9 +94,9 @@ static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_ke
     device_check(K->backend, K->backend->alloc(bytes, &K->scratch), "scratch");
     K->scratch_bytes = bytes;
   }
-  ms = measure(K, M, kernel, n, &spread);
+  ms = measure(K, M, kernel, n, b_transposed, &spread);
   if (ms < 0) printf("  %-32s n %3d  not supported\n", kernel->name, n);
-  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, compare(K, n));
+  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, b_transposed ? ", B transposed" : compare(K, n));
   fflush(stdout);
 }
 
@@ -154,7 +155,7 @@ static void bench_format(bench_case *K, const char *format, int sm, const char *
         packed = 1;
         print_format(format, &M);
       }
-      bench_kernel(K, &M, &kernels[k], widths[w]);
+      for (int b_transposed = 0; b_transposed <= kernels[k].b_transposed; ++b_transposed) bench_kernel(K, &M, &kernels[k], widths[w], b_transposed);
     }
     K->have_columns = K->have_columns && num_widths == 1;
   }

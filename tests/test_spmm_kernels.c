@@ -46,6 +46,16 @@ static layout layout_of(const tc_matrix *A, int variant)
   return layouts[variant % 4];
 }
 
+/* The layout for the transpose of B: its columns have n numbers and a gap, even or odd */
+static layout transposed_layout(const tc_matrix *A, int32_t n, int gap, int variant)
+{
+  static const int gaps[] = {0, 1, 4, 7};
+  layout           L      = layout_of(A, variant);
+
+  L.ldb = n + gaps[gap % 4];
+  return L;
+}
+
 /* B [ldb, n]: rows that no entry of A refers to may be anything */
 static double *dense_input(const tc_matrix *A, int32_t n, int64_t ldb)
 {
@@ -59,6 +69,15 @@ static double *dense_input(const tc_matrix *A, int32_t n, int64_t ldb)
   }
   free(used);
   return b;
+}
+
+/* The same numbers the other way round, [ldb, num_cols of A], with NaN in the gaps */
+static double *transposed_input(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int64_t ldb_t)
+{
+  double *b_t = numbers(A->num_cols * ldb_t, 11);
+
+  for (int64_t i = 0; i < A->num_cols * ldb_t; ++i) b_t[i] = i % ldb_t < n ? b[i / ldb_t + i % ldb_t * ldb] : NAN;
+  return b_t;
 }
 
 /* C [ldc, n] before the product: NaN where nothing may be read from */
@@ -77,19 +96,20 @@ static void explain(const layout *L, int add, const double *result, const double
   printf("element (%lld, %lld) is %a, expected %a; add %d, ldb %lld, ldc %lld, shifts %d %d\n", (long long)(i % L->ldc), (long long)(i / L->ldc), result[i], expected[i], add, (long long)L->ldb, (long long)L->ldc, L->shift_b, L->shift_c);
 }
 
-/* C = A B or C += A B for one number of columns, `repeats` times */
-static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int32_t n, int add, const layout *L, int repeats)
+/* C = A B or C += A B for one number of columns, `repeats` times, B as it is or transposed */
+static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int32_t n, int add, int b_transposed, const layout *L, int repeats)
 {
   const tc_backend *backend = M->backend;
   const size_t      bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
-  double           *b = dense_input(A, n, L->ldb), *c = dense_output(A, n, L->ldc, add), *expected = dense_output(A, n, L->ldc, add);
+  const int64_t     ldb   = b_transposed ? A->num_cols : L->ldb; // of b
+  double           *b = dense_input(A, n, ldb), *b_t = b_transposed ? transposed_input(A, n, b, ldb, L->ldb) : NULL, *c = dense_output(A, n, L->ldc, add), *expected = dense_output(A, n, L->ldc, add);
   double           *result = numbers(n * L->ldc, 7), *left = numbers((int64_t)(bytes / sizeof *left), 9);
-  device_array      db = device_new(backend, n * L->ldb, L->shift_b, b), dc = device_new(backend, n * L->ldc, L->shift_c, c), scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
+  device_array      db = device_new(backend, L->ldb * (b_t ? A->num_cols : n), L->shift_b, b_t ? b_t : b), dc = device_new(backend, n * L->ldc, L->shift_c, c), scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
   int               same = 1, whole = 1;
 
-  tc_canonical_spmm(A, n, b, L->ldb, add, expected, L->ldc);
+  tc_canonical_spmm(A, n, b, ldb, add, expected, L->ldc);
   for (int r = 0; r < repeats && same && whole; ++r) {
-    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL};
+    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed};
     const tc_status    status = kernel->multiply(M->view.bytes, &args, NULL);
 
     if (status == TC_ERR_UNSUPPORTED) {
@@ -102,12 +122,13 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
     if (!same) explain(L, add, result, expected, tc_first_different(n * L->ldc, result, expected));
     device_set(&dc, c);
   }
-  fact(same, kernel->name, name, n, add ? "C += A B" : "C = A B");
+  fact(same, kernel->name, name, n, b_transposed ? (add ? "C += A B, B transposed" : "C = A B, B transposed") : add ? "C += A B" : "C = A B");
   fact(whole, kernel->name, name, n, "nothing written outside");
   device_free(&db);
   device_free(&dc);
   device_free(&scratch);
   free(b);
+  free(b_t);
   free(c);
   free(expected);
   free(result);
@@ -132,7 +153,12 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
       const layout L = layout_of(&A, w);
 
-      check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, &L, 2);
+      check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 0, &L, 2);
+      if (kernel->b_transposed) {
+        const layout T = transposed_layout(&A, large_widths[w], (int)i, w);
+
+        check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 1, &T, 2);
+      }
     }
     device_unpack(&M);
     tc_matrix_free(&A);
@@ -149,7 +175,12 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
     for (int add = 0; add < 2; ++add) {
       const layout L = layout_of(A, i + 2 * add);
 
-      check_product(&M, kernel, name, A, n, add, &L, n == 9 || n == 32 ? repeats : 1);
+      check_product(&M, kernel, name, A, n, add, 0, &L, n == 9 || n == 32 ? repeats : 1);
+    }
+    for (int gap = 0; kernel->b_transposed && gap < 4; gap += small_only ? 2 : 1) {
+      const layout L = transposed_layout(A, n, gap, i + gap);
+
+      check_product(&M, kernel, name, A, n, (i + gap / 2) % 2, 1, &L, 1);
     }
   }
   device_unpack(&M);
@@ -169,7 +200,7 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   c       = device_new(backend, 9 * (int64_t)A.num_rows, 0, NULL);
   scratch = device_new(backend, (int64_t)((kernel->scratch ? kernel->scratch(M.view.bytes, 9) : 0) / sizeof(double)), 0, NULL);
   for (;; ++failures) {
-    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local};
+    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0};
     tc_status          status;
 
     backend->fault_arm(TC_FAULT_LAUNCH, failures + 1);

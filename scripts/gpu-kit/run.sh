@@ -6,7 +6,7 @@
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t; one that does not come to its end keeps what it has
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t spmm_abt; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -378,12 +378,13 @@ bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways a
 bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose -groups 5 -ways auto; }
 bench_spmm() { bench_part spmm 150 "$(blocks | tr '\n' ' ')" 3 spmm -spmm_n 8,32,128 -groups 5; }
 bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
+bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 
 stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_t}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_t spmm_abt}; do "bench_$part"; done
   cat "$parts/summary"
 }
 

@@ -1,7 +1,7 @@
 """Products with a block of vectors, for every number of columns."""
 from report.rows import bits, chosen, cusparse_ms, error, forced, geometric_mean, kernel, listed, milliseconds, over_cusparse, over_parent, parent_ms, products, ratio, size_of, table
 
-TITLES = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult'}
+TITLES = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult', 'spmm_abt': 'MatMatTransposeMult'}
 # what is asked for: means over aijcusparse by number of columns, over the best of cuSPARSE's layouts and algorithms, the least of all cases, setup in products
 MEANS, MEAN_OVER_CUSPARSE, LEAST = {8: 4.0, 32: 8.0, 128: 8.0}, 3.0, 1.5
 MOST_PRODUCTS = {'build': 20, 'refill': 3}

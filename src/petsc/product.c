@@ -73,8 +73,7 @@ static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, Petsc
 }
 
 /*
-  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T is left to the parent, which reads B as it is: a matrix to be transposed
-  first would lose against that.
+  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since its kernel reads CSR.
 */
 static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, PetscBool *ours)
 {
@@ -90,7 +89,7 @@ static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProduc
   if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
   if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == MATPRODUCT_ABt) PetscCall(MatTCParentProductIsWrong(A, ours));
+  if (type == MATPRODUCT_ABt) *ours = (PetscBool)MATTC_DEVICE_PATTERN;
   else if (type == MATPRODUCT_AtB) {
     if (!MatTCSharesPacked(tc)) *ours = PETSC_FALSE;
     else PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_TRANSPOSE], &backend, &key, &stream, ours));

@@ -63,7 +63,7 @@ static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const t
   S->csr.csr.row_ptr  = S->pattern.local.row_ptr;
   S->csr.csr.col      = S->pattern.local.col;
   S->csr.csr.val      = (const double *)(const void *)S->values;
-  tc_spmm_list_long_rows(dense->spmm, &S->csr.csr);
+  tc_spmm_list_rows(dense->spmm, &S->csr.csr);
   S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -125,15 +125,15 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, con
 }
 
 /* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, CSR would have to be copied for every product. */
-static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, PetscBool b_transposed, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || MATTC_DEVICE_PATTERN);
 
   PetscFunctionBegin;
   PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
-  if (*status == TC_OK) *status = tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
+  if (*status == TC_OK) *status = b_transposed ? tc_spmm_choose_transposed(tc->dense.spmm, n, &S->kernel) : tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!at_hand && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (!at_hand && !b_transposed && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
   if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
     if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n);
@@ -219,21 +219,15 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType ty
   tc_key                key;
   tc_stream             stream;
   tc_status             status = TC_OK;
-  Mat                   turned = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatTCBegin(A, tc, &dense->side, &backend, &key, &stream, done));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   if (dense->spmm && tc_spmm_backend(dense->spmm) != backend) PetscCall(MatTCDenseReset(tc));
   if (!dense->spmm) status = tc_spmm_create(backend, &options, &dense->spmm);
-  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, backend, &key, stream, &S, &status));
+  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);
-  if (*done && P.b_transposed && backend != tc_backend_host()) {
-    PetscCall(MatTranspose(B, MAT_INITIAL_MATRIX, &turned));
-    P.b_transposed = 0;
-  }
-  if (*done) PetscCall(MatTCLaunch(dense, &S, key.nnz, backend, &P, turned ? turned : B, C, stream, &status));
-  PetscCall(MatDestroy(&turned));
+  if (*done) PetscCall(MatTCLaunch(dense, &S, key.nnz, backend, &P, B, C, stream, &status));
   PetscCall(MatTCSourceRestore(A, backend, &S));
   if (status != TC_OK) {
     PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));

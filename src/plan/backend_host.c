@@ -82,8 +82,8 @@ static tc_status csr_transposed_spmm(const void *view, const tc_spmm_args *args,
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm},
-    {"tc_spmm_csr_transposed_host", "csr_transposed", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_transposed_host_scratch, csr_transposed_spmm},
+    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm, 0},
+    {"tc_spmm_csr_transposed_host", "csr_transposed", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_transposed_host_scratch, csr_transposed_spmm, 0},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);

@@ -1,4 +1,5 @@
 #include "spmm.h"
+#include "csr_lists.h"
 #include "plan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,9 +28,9 @@ struct tc_spmm {
   int                   seen; // `key` and what follows are valid
   tc_key                key;
   double                quantity[NUM_QUANTITIES]; // all but WORK
-  int32_t               num_long, num_segments;
+  tc_csr_lists          lists;          // without the list itself, ...
+  int32_t              *local_list;     // ... which is here
   int32_t               longest_column; // -1: not counted yet
-  int32_t              *long_rows; // [num_long] rows, [num_long + 1] first segments, local
   room                  rooms[NUM_ROOMS];
   const tc_spmm_kernel *last;
   int64_t               count;
@@ -74,11 +75,11 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 
 static void forget_pattern(tc_spmm *S)
 {
-  S->backend->release(S->long_rows);
-  S->long_rows = NULL;
-  S->num_long = S->num_segments = 0;
-  S->longest_column             = -1;
-  S->seen                       = 0;
+  S->backend->release(S->local_list);
+  S->local_list     = NULL;
+  S->lists          = (tc_csr_lists){.num_long = 0};
+  S->longest_column = -1;
+  S->seen           = 0;
 }
 
 void tc_spmm_destroy(tc_spmm **spmm)
@@ -126,34 +127,20 @@ static double scattered_share(const tc_csr_view *rows)
   return entries > 0 ? (double)far / (double)entries : 0;
 }
 
-/* The list of long rows, as tc_csr_view has it, in one allocation */
-static tc_status list_long_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
+/* The lists of rows, in one allocation */
+static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
 {
-  const size_t bytes = (2 * (size_t)S->num_long + 1) * sizeof(int32_t);
-  int32_t     *list, *first;
-  int32_t      r = 0;
-  void        *local;
-  tc_status    status;
+  void     *local;
+  tc_status status;
 
-  if (S->num_long == 0) return TC_OK;
-  list = malloc(bytes);
-  TC_CHECK(list != NULL, TC_ERR_MEMORY, "no host memory for a list of %d long rows", S->num_long);
-  first    = list + S->num_long;
-  first[0] = 0;
-  for (int32_t i = 0; i < rows->num_rows; ++i) {
-    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
-
-    if (length < TC_SPMM_SEGMENT) continue;
-    list[r]      = i;
-    first[r + 1] = first[r] + (length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT;
-    ++r;
-  }
-  S->num_segments = first[r];
-  status          = S->backend->alloc(bytes, &local);
-  S->long_rows    = local;
-  if (status == TC_OK) status = S->backend->upload(local, list, bytes, stream);
+  TC_CALL(tc_csr_lists_make(rows, &S->lists));
+  if (S->lists.list == NULL) return TC_OK;
+  status        = S->backend->alloc(S->lists.bytes, &local);
+  S->local_list = local;
+  if (status == TC_OK) status = S->backend->upload(local, S->lists.list, S->lists.bytes, stream);
   if (status == TC_OK) status = S->backend->synchronize(stream); // the list goes
-  free(list);
+  free(S->lists.list);
+  S->lists.list = NULL;
   return tc_from_backend(S->backend, status);
 }
 
@@ -168,12 +155,11 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
     const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
 
     if (length > longest) longest = length;
-    if (length >= TC_SPMM_SEGMENT) ++S->num_long;
   }
   S->quantity[MEAN_ROW]    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
   S->quantity[LONGEST_ROW] = longest;
   S->quantity[SCATTERED]   = scattered_share(rows);
-  status                   = list_long_rows(S, rows, stream);
+  status                   = list_rows(S, rows, stream);
   if (status != TC_OK) forget_pattern(S);
   TC_CALL(status);
   S->key  = *key;
@@ -197,12 +183,9 @@ tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *e
   return TC_OK;
 }
 
-void tc_spmm_list_long_rows(const tc_spmm *S, tc_csr_view *view)
+void tc_spmm_list_rows(const tc_spmm *S, tc_csr_view *view)
 {
-  view->num_long     = S->num_long;
-  view->num_segments = S->num_segments;
-  view->long_row     = S->long_rows;
-  view->long_first   = S->num_long > 0 ? S->long_rows + S->num_long : NULL;
+  tc_csr_lists_put(&S->lists, S->local_list, view);
 }
 
 /* `name` NULL: the first of the format */
@@ -265,6 +248,21 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
   return TC_OK;
 }
 
+tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+{
+  int                   num;
+  const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
+
+  if (S->sm == 0) return tc_spmm_choose(S, n, kernel); // the host turns blocks itself
+  *kernel = NULL;
+  for (int i = num - 1; i >= 0; --i) {
+    if (kernels[i].b_transposed && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
+  }
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
+  snprintf(S->why, sizeof S->why, "%d columns, B transposed", n);
+  return TC_OK;
+}
+
 /* to[i + j * rows] = from[j + i * ld]: a block of the transpose of B, on the host */
 static void transpose(int32_t rows, int32_t n, const double *from, int64_t ld, double *to)
 {
@@ -293,21 +291,38 @@ static tc_status copy_columns(tc_spmm *S, int upload, int32_t rows, int32_t n, d
   return TC_OK;
 }
 
+/* The same for the transpose of a block, whose columns are short and many: collected here and sent in one piece, in columns of `ld` */
+static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const double *far, int64_t far_ld, int64_t ld, double *local, tc_stream stream)
+{
+  double   *collected = calloc((size_t)rows * (size_t)ld + 1, sizeof *collected);
+  tc_status status;
+
+  TC_CHECK(collected != NULL, TC_ERR_MEMORY, "no host memory for %d rows of a transposed block", rows);
+  for (int64_t i = 0; i < rows; ++i) memcpy(collected + i * ld, far + i * far_ld, (size_t)n * sizeof *far);
+  status = S->backend->upload(local, collected, (size_t)rows * (size_t)ld * sizeof *far, stream);
+  if (status == TC_OK) status = S->backend->synchronize(stream); // what was collected goes
+  free(collected);
+  return tc_from_backend(S->backend, status);
+}
+
 /* Columns first .. first + n - 1 of B where the kernel can read them */
-static tc_status bring_b(tc_spmm *S, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
+static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
 {
   const double *from  = P->b + (P->b_transposed ? first : first * P->ldb);
-  const size_t  bytes = (size_t)P->rows_b * (size_t)n * sizeof *from;
+  const int     as_is = !P->b_transposed || kernel->b_transposed;
+  const int64_t rows  = P->b_transposed && as_is ? n + n % 2 : P->rows_b, columns = P->b_transposed && as_is ? P->rows_b : n; // of a copy; columns of even length are read in place
   double       *local;
 
-  args->b   = from;
-  args->ldb = P->ldb;
-  TC_CHECK(!P->b_transposed || S->sm == 0, TC_ERR_UNSUPPORTED, "no kernel on backend %s takes the transpose of a block", S->backend->name);
-  if (!P->b_far && !P->b_transposed) return TC_OK;
-  TC_CALL(reserve(S, ROOM_B, bytes, &local));
+  args->b            = from;
+  args->ldb          = P->ldb;
+  args->b_transposed = P->b_transposed && as_is;
+  if (!P->b_far && as_is) return TC_OK;
+  TC_CALL(reserve(S, ROOM_B, (size_t)rows * (size_t)columns * sizeof *from, &local));
   args->b   = local;
-  args->ldb = P->rows_b;
+  args->ldb = rows;
+  if (args->b_transposed) return upload_transposed(S, P->rows_b, n, from, P->ldb, rows, local, stream);
   if (P->b_transposed) {
+    TC_CHECK(S->sm == 0, TC_ERR_UNSUPPORTED, "kernel %s does not take the transpose of a block", kernel->name);
     transpose(P->rows_b, n, from, P->ldb, local);
     return TC_OK;
   }
@@ -320,7 +335,7 @@ static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, cons
   double      *to   = P->c + first * P->ldc;
   tc_spmm_args args = {.n = n, .c = to, .ldc = P->ldc, .add = P->add};
 
-  TC_CALL(bring_b(S, P, first, n, &args, stream));
+  TC_CALL(bring_b(S, kernel, P, first, n, &args, stream));
   if (P->c_far) {
     args.ldc = P->rows_c;
     TC_CALL(reserve(S, ROOM_C, (size_t)P->rows_c * (size_t)n * sizeof *to, &args.c));

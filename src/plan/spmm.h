@@ -22,7 +22,7 @@ typedef struct {
   double       *c; // [rows_c, n]
   int64_t       ldc;
   int           add;          // C += A B
-  int           b_transposed; // b holds the transpose of B; only on the host
+  int           b_transposed; // b holds the transpose of B
   int           b_far, c_far; // in the memory of the host, not of the backend
 } tc_spmm_product;
 
@@ -31,7 +31,7 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 void      tc_spmm_destroy(tc_spmm **spmm);
 
 /*
-  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the list of long rows. `rows` is CSR on the host, without
+  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR on the host, without
   values. Waits for the device.
 */
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
@@ -40,14 +40,15 @@ int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
 /* Entries of the longest column of the pattern last looked at, counted in `rows` when first asked for. Errors: TC_ERR_MEMORY */
 tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t *entries);
 
-/* Puts the list of long rows, local, into the view of CSR */
-void tc_spmm_list_long_rows(const tc_spmm *spmm, tc_csr_view *view);
+/* Puts the lists of rows, local, into the view of CSR */
+void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);
 
 /*
-  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The other: the row for
-  a format, asked for or not; NULL if there is none.
+  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The same where the block
+  is transposed, for which a device has one kernel, whatever the options ask for. The last: the row for a format, asked for or not; NULL if there is none.
 */
 tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
+tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name */

@@ -1,0 +1,62 @@
+/*
+  The lists of long and heavy rows that products with dense blocks straight from CSR begin with on a device.
+*/
+#include "test_util.h"
+#include "../src/plan/spmm.h"
+#include <stdlib.h>
+
+static int32_t heavy_seen, long_seen;
+
+/* Long rows in their order with their segments; heavy rows, all of them, the longest first */
+static void check_lists(const test_case *C)
+{
+  const tc_spmm_options options = {NULL};
+  const tc_key          key     = {.id = 1, .nnz = C->A.nnz};
+  int32_t              *row_ptr = malloc(((size_t)C->A.num_rows + 1) * sizeof *row_ptr), found = 0, heavy = 0;
+  tc_csr_view           view    = {.num_rows = C->A.num_rows, .num_cols = C->A.num_cols, .nnz = C->A.nnz, .row_ptr = row_ptr, .col = C->A.col};
+  tc_spmm              *S;
+
+  assert_non_null(row_ptr);
+  for (int32_t i = 0; i <= C->A.num_rows; ++i) row_ptr[i] = (int32_t)C->A.row_ptr[i];
+  ASSERT_OK(tc_spmm_create(tc_backend_host(), &options, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  tc_spmm_list_rows(S, &view);
+  ASSERT_CASE(view.heavy_from >= 32 && view.heavy_from <= TC_SPMM_SEGMENT, C, "rows are heavy from %d entries", view.heavy_from);
+  for (int32_t i = 0; i < C->A.num_rows; ++i) {
+    const int32_t length = row_ptr[i + 1] - row_ptr[i];
+
+    heavy += length >= view.heavy_from && length < TC_SPMM_SEGMENT;
+    if (length < TC_SPMM_SEGMENT) continue;
+    ASSERT_CASE(found < view.num_long && view.long_row[found] == i, C, "long row %d is missing", i);
+    ASSERT_CASE(view.long_first[found + 1] - view.long_first[found] == (length + 255) / 256, C, "segments of row %d", i);
+    ++found;
+  }
+  ASSERT_CASE(found == view.num_long && view.num_segments == (found > 0 ? view.long_first[found] : 0), C, "%d long rows, expected %d", view.num_long, found);
+  ASSERT_CASE(heavy == view.num_heavy, C, "%d heavy rows, expected %d", view.num_heavy, heavy);
+  for (int32_t h = 0, before = TC_SPMM_SEGMENT, last = -1; h < heavy; ++h) {
+    const int32_t i = view.heavy_row[h], length = row_ptr[i + 1] - row_ptr[i];
+
+    ASSERT_CASE(length >= view.heavy_from && (length < before || (length == before && i > last)), C, "heavy row %d with %d entries after row %d with %d", i, length, last, before);
+    before = length;
+    last   = i;
+  }
+  heavy_seen += heavy;
+  long_seen += found;
+  tc_spmm_destroy(&S);
+  free(row_ptr);
+}
+
+static void lists(void **state)
+{
+  (void)state;
+  test_all_cases(check_lists);
+  assert_in_range(heavy_seen, 1, INT32_MAX);
+  assert_in_range(long_seen, 1, INT32_MAX);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lists)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
