@@ -217,12 +217,9 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   return tc_launch_grid("tc_spmm_bittcf_cluster_f64", kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, bytes, stream, *T, cluster, out);
 }
 
-/* Fewer columns do not pay for bringing the tiles in (docs/performance.md) */
-enum { TC_FEWEST_CLUSTERED = 24 };
-
-extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
+extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t)
 {
-  return static_cast<const tc_bittcf *>(view)->num_clusters > 0 && n >= TC_FEWEST_CLUSTERED;
+  return static_cast<const tc_bittcf *>(view)->num_clusters > 0;
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)
