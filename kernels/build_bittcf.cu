@@ -1,27 +1,8 @@
 #include "build_bittcf.cuh"
 #include "tc_backend.h"
+#include "tc_build.cuh"
 #include <cub/device/device_scan.cuh>
 #include <cstring>
-
-static tc_status tc_cuda(const char *what, cudaError_t error)
-{
-  if (error == cudaSuccess) return TC_OK;
-  cudaGetLastError();
-  return tc_fail(error == cudaErrorMemoryAllocation ? TC_ERR_MEMORY : TC_ERR_DEVICE, "tc_build_bittcf: %s: %s", what, cudaGetErrorString(error));
-}
-
-/* Cuts an allocation into arrays at multiples of 256 bytes; while there is none it only adds up */
-struct tc_cutter {
-  char  *memory;
-  size_t bytes;
-
-  template <typename T>
-  void cut(T *&array, int64_t count)
-  {
-    array = memory ? reinterpret_cast<T *>(memory + bytes) : nullptr;
-    bytes += (count * sizeof(T) + 255) / 256 * 256;
-  }
-};
 
 /* A build under way. Memory of its own comes piece by piece, as sizes become known; all of it goes back at the end. */
 struct tc_build {
@@ -53,7 +34,7 @@ static tc_status tc_take_memory(tc_build &B, const Cut &cut)
 
   cut(counted);
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("memory for scratch", cudaMallocAsync(&memory, counted.bytes, B.stream)));
+  TC_CALL(tc_cuda("tc_build_bittcf: memory for scratch", cudaMallocAsync(&memory, counted.bytes, B.stream)));
   B.memory[B.num_memory++] = memory;
   real.memory              = static_cast<char *>(memory);
   cut(real);
@@ -67,7 +48,7 @@ static tc_status tc_scan(tc_build &B, T *data, int64_t num, Op op)
   size_t bytes = B.cub_bytes;
 
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "tc_build_bittcf: scan: a fault was asked for");
-  return tc_cuda("scan", cub::DeviceScan::ExclusiveScan(B.cub, bytes, data, op, T(), num, B.stream));
+  return tc_cuda("tc_build_bittcf: scan", cub::DeviceScan::ExclusiveScan(B.cub, bytes, data, op, T(), num, B.stream));
 }
 
 template <typename T, typename Op>
@@ -75,7 +56,7 @@ static tc_status tc_scan_bytes(tc_build &B, int64_t num, Op op)
 {
   size_t bytes = 0;
 
-  TC_CALL(tc_cuda("size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, bytes, static_cast<T *>(nullptr), op, T(), num, B.stream)));
+  TC_CALL(tc_cuda("tc_build_bittcf: size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, bytes, static_cast<T *>(nullptr), op, T(), num, B.stream)));
   if (bytes > B.cub_bytes) B.cub_bytes = bytes;
   return TC_OK;
 }
@@ -91,8 +72,8 @@ struct tc_plus {
 /* Waits for the device */
 static tc_status tc_fetch(tc_build &B, void *to, const void *from, size_t bytes)
 {
-  TC_CALL(tc_cuda("download", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, B.stream)));
-  return tc_cuda("download", cudaStreamSynchronize(B.stream));
+  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, B.stream)));
+  return tc_cuda("tc_build_bittcf: download", cudaStreamSynchronize(B.stream));
 }
 
 /* Long rows are listed, rows probed */
@@ -111,10 +92,10 @@ static tc_status tc_look_at_rows(tc_build &B)
     C.cut(B.long_first, most_long + 2);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
-  TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
+  TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
   TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, A->col, probed, B.flag, B.news));
   TC_CALL(tc_scan(B, B.flag, (int64_t)A->num_rows + 1, tc_plus()));
-  TC_CALL(tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->num_long, B.flag + A->num_rows, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
+  TC_CALL(tc_cuda("tc_build_bittcf: copy of a count", cudaMemcpyAsync(&B.news->num_long, B.flag + A->num_rows, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
   B.T.num_long = B.host_news.num_long;
   if (B.T.num_long == 0) return TC_OK;
@@ -123,7 +104,7 @@ static tc_status tc_look_at_rows(tc_build &B)
 
   TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, B.long_segments, B.long_first));
   TC_CALL(tc_scan(B, B.long_first, blocks + 1, tc_plus()));
-  return tc_cuda("copy of a count", cudaMemcpyAsync(&B.news->long_windows, B.long_first + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream));
+  return tc_cuda("tc_build_bittcf: copy of a count", cudaMemcpyAsync(&B.news->long_windows, B.long_first + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream));
 }
 
 static tc_status tc_choose_order(tc_build &B)
@@ -157,7 +138,7 @@ static tc_status tc_make_windows(tc_build &B)
   T.long_row      = B.long_row;
   T.long_segments = B.long_segments;
   T.long_first    = B.long_first;
-  if (T.num_long == 0) TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(T.long_first, 0, sizeof *T.long_first, B.stream)));
+  if (T.num_long == 0) TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(T.long_first, 0, sizeof *T.long_first, B.stream)));
   B.cub_bytes = 0;
   TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_sizes_together()));
   TC_CALL(tc_scan_bytes<uint32_t>(B, (int64_t)clusters + 1, tc_plus()));
@@ -187,7 +168,7 @@ static tc_status tc_make_windows(tc_build &B)
 
   TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_pairs, B.news));
   TC_CALL(tc_scan(B, B.num_pairs, (int64_t)clusters + 1, tc_plus()));
-  TC_CALL(tc_cuda("download", cudaMemcpyAsync(&pairs, B.num_pairs + clusters, sizeof pairs, cudaMemcpyDeviceToHost, B.stream)));
+  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&pairs, B.num_pairs + clusters, sizeof pairs, cudaMemcpyDeviceToHost, B.stream)));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
   if (!tc_bittcf_clusters_pay(T.num_groups, pairs, B.host_news.widest_cluster)) return TC_OK;
   T.num_clusters   = clusters;
@@ -225,23 +206,23 @@ static tc_status tc_settle(tc_build &B, void **slab)
 
   tc_cut_view(counted, B.T);
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("memory for the arrays", cudaMalloc(slab, counted.bytes)));
+  TC_CALL(tc_cuda("tc_build_bittcf: memory for the arrays", cudaMalloc(slab, counted.bytes)));
   real.memory = static_cast<char *>(*slab);
   tc_cut_view(real, B.T);
 
-  auto move = [&](const char *what, void *to, const void *from, size_t bytes) { return bytes > 0 ? tc_cuda(what, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, B.stream)) : TC_OK; };
+  auto move = [&](void *to, const void *from, size_t bytes) { return bytes > 0 ? tc_cuda("tc_build_bittcf: move", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, B.stream)) : TC_OK; };
   const tc_bittcf &T      = B.T;
   const size_t     packed = sizeof(int32_t) * TC_BITTCF_ROWS * (size_t)T.num_windows;
 
-  TC_CALL(move("window", T.window, now.window, sizeof *T.window * (size_t)T.num_windows));
-  TC_CALL(move("row_id", T.row_id, now.row_id, packed));
-  TC_CALL(move("csr_first", T.csr_first, now.csr_first, packed));
-  TC_CALL(move("long_row", T.long_row, now.long_row, sizeof *T.long_row * (size_t)T.num_long));
-  TC_CALL(move("long_segments", T.long_segments, now.long_segments, sizeof *T.long_segments * (size_t)T.num_long));
-  TC_CALL(move("long_first", T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
-  TC_CALL(move("tiles", T.tiles, now.tiles, 16 * (size_t)T.tile_units));
+  TC_CALL(move(T.window, now.window, sizeof *T.window * (size_t)T.num_windows));
+  TC_CALL(move(T.row_id, now.row_id, packed));
+  TC_CALL(move(T.csr_first, now.csr_first, packed));
+  TC_CALL(move(T.long_row, now.long_row, sizeof *T.long_row * (size_t)T.num_long));
+  TC_CALL(move(T.long_segments, now.long_segments, sizeof *T.long_segments * (size_t)T.num_long));
+  TC_CALL(move(T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
+  TC_CALL(move(T.tiles, now.tiles, 16 * (size_t)T.tile_units));
   if (T.num_clusters == 0) return TC_OK;
-  TC_CALL(move("cluster_first", T.cluster_first, B.num_pairs, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
+  TC_CALL(move(T.cluster_first, B.num_pairs, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
   return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
 }
 
@@ -266,7 +247,7 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   if (status == TC_OK) status = tc_make_windows(B);
   if (status == TC_OK) status = tc_settle(B, slab);
   for (int i = 0; i < B.num_memory; ++i) {
-    const tc_status freed = tc_cuda("release of scratch", cudaFreeAsync(B.memory[i], B.stream));
+    const tc_status freed = tc_cuda("tc_build_bittcf: release of scratch", cudaFreeAsync(B.memory[i], B.stream));
 
     if (status == TC_OK) status = freed;
   }

@@ -1,28 +1,9 @@
 #include "build_hybrid.cuh"
 #include "tc_backend.h"
+#include "tc_build.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cstring>
-
-static tc_status tc_cuda(const char *what, cudaError_t error)
-{
-  if (error == cudaSuccess) return TC_OK;
-  cudaGetLastError();
-  return tc_fail(error == cudaErrorMemoryAllocation ? TC_ERR_MEMORY : TC_ERR_DEVICE, "tc_build_hybrid: %s: %s", what, cudaGetErrorString(error));
-}
-
-/* Cuts an allocation into arrays at multiples of 256 bytes; while there is none it only adds up */
-struct tc_cutter {
-  char  *memory;
-  size_t bytes;
-
-  template <typename T>
-  void cut(T *&array, int64_t count, size_t item_size = sizeof(T))
-  {
-    array = memory ? reinterpret_cast<T *>(memory + bytes) : nullptr;
-    bytes += (count * item_size + 255) / 256 * 256;
-  }
-};
 
 /* The arrays that are made before the sizes of the others are known */
 static void tc_cut_head(tc_cutter &C, tc_hybrid &H)
@@ -85,10 +66,10 @@ static tc_status tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_sc
   C.cut(S.sorted_key, tall);
   C.cut(S.tall_row, tall);
   C.cut(S.head, (int64_t)head.bytes);
-  TC_CALL(tc_cuda("size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, S.cub_bytes, S.rows, tc_together(), tc_row_counts(), S.windows + 1, stream)));
-  TC_CALL(tc_cuda("size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, other, S.size, tc_together(), tc_piece_size(), pieces + 1, stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, S.cub_bytes, S.rows, tc_together(), tc_row_counts(), S.windows + 1, stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, other, S.size, tc_together(), tc_piece_size(), pieces + 1, stream)));
   if (other > S.cub_bytes) S.cub_bytes = other;
-  TC_CALL(tc_cuda("size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, other, S.tall_key, S.sorted_key, S.tall_row, S.tall_row, tall, 0, 8, stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, other, S.tall_key, S.sorted_key, S.tall_row, S.tall_row, tall, 0, 8, stream)));
   if (other > S.cub_bytes) S.cub_bytes = other;
   C.cut(S.cub, (int64_t)S.cub_bytes);
   return TC_OK;
@@ -100,7 +81,7 @@ static tc_status tc_scan(const char *what, T *data, int64_t num, const tc_build_
 {
   size_t bytes = S.cub_bytes;
 
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "tc_build_hybrid: %s: a fault was asked for", what);
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "%s: a fault was asked for", what);
   TC_CALL(tc_cuda(what, cub::DeviceScan::ExclusiveScan(S.cub, bytes, data, tc_together(), T(), num + 1, stream)));
   TC_CALL(tc_cuda(what, cudaMemcpyAsync(sum, data + num, sizeof *sum, cudaMemcpyDeviceToHost, stream)));
   return tc_cuda(what, cudaStreamSynchronize(stream));
@@ -113,7 +94,7 @@ static tc_status tc_order_tall(const tc_csr_local *A, const tc_build_scratch &S,
 
   if (H.num_tall == 0) return TC_OK;
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "tc_build_hybrid: sort of the tall rows: a fault was asked for");
-  TC_CALL(tc_cuda("sort of the tall rows", cub::DeviceRadixSort::SortPairs(S.cub, bytes, S.tall_key, S.sorted_key, S.tall_row, H.row_id + H.num_long, H.num_tall, 0, 8, stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: sort of the tall rows", cub::DeviceRadixSort::SortPairs(S.cub, bytes, S.tall_key, S.sorted_key, S.tall_row, H.row_id + H.num_long, H.num_tall, 0, 8, stream)));
   return tc_launch("tc_build_hybrid_tall", tc_build_hybrid_tall_kernel, (H.num_tall + tc_order_threads - 1) / tc_order_threads, tc_order_threads, stream, H, A->row_ptr);
 }
 
@@ -126,7 +107,7 @@ static tc_status tc_build(const tc_csr_local *A, const tc_build_scratch &S, tc_h
   tc_piece_size sizes;
 
   TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, S.windows + 1, tc_order_threads, stream, A->num_rows, tc_hybrid_tall(A->num_rows, A->nnz), A->row_ptr, S.order, S.rows));
-  TC_CALL(tc_scan("scan of the rows", S.rows, S.windows, S, &rows, stream));
+  TC_CALL(tc_scan("tc_build_hybrid: scan of the rows", S.rows, S.windows, S, &rows, stream));
   H.num_long           = rows.longs;
   H.num_segments       = rows.segments;
   H.num_sliced         = rows.sliced;
@@ -140,19 +121,19 @@ static tc_status tc_build(const tc_csr_local *A, const tc_build_scratch &S, tc_h
   TC_CALL(tc_launch("tc_build_hybrid_place", tc_build_hybrid_place_kernel, S.windows + 1, tc_order_threads, stream, H, A->row_ptr, S.order, S.rows, S.tall_key, S.tall_row));
   TC_CALL(tc_order_tall(A, S, H, stream));
   TC_CALL(tc_launch("tc_build_hybrid_measure", tc_build_hybrid_measure_kernel, pieces / warps + 1, tc_piece_threads, stream, H, A->row_ptr, A->col, S.size));
-  TC_CALL(tc_scan("scan of the pieces", S.size, pieces, S, &sizes, stream));
+  TC_CALL(tc_scan("tc_build_hybrid: scan of the pieces", S.size, pieces, S, &sizes, stream));
   TC_CHECK(sizes.index <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of columns, format hybrid names at most %u", (long long)sizes.index, UINT32_MAX);
   H.num_slots   = TC_HYBRID_SLICE_ROWS * sizes.val;
   H.index_units = sizes.index;
   tc_cut_head(counted, H);
   tc_cut_tail(counted, H);
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("memory for the arrays", cudaMalloc(slab, counted.bytes)));
+  TC_CALL(tc_cuda("tc_build_hybrid: memory for the arrays", cudaMalloc(slab, counted.bytes)));
   whole.memory = static_cast<char *>(*slab);
   tc_cut_head(whole, H);
-  TC_CALL(tc_cuda("copy of the first arrays", cudaMemcpyAsync(*slab, S.head, whole.bytes, cudaMemcpyDeviceToDevice, stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: copy of the first arrays", cudaMemcpyAsync(*slab, S.head, whole.bytes, cudaMemcpyDeviceToDevice, stream)));
   tc_cut_tail(whole, H);
-  TC_CALL(tc_cuda("zeroing", cudaMemsetAsync(H.partial, 0, static_cast<char *>(H.index) - reinterpret_cast<char *>(H.partial), stream)));
+  TC_CALL(tc_cuda("tc_build_hybrid: zeroing", cudaMemsetAsync(H.partial, 0, static_cast<char *>(H.index) - reinterpret_cast<char *>(H.partial), stream)));
   return tc_launch("tc_build_hybrid_fill", tc_build_hybrid_fill_kernel, (pieces + warps - 1) / warps, tc_piece_threads, stream, H, A->col, S.size);
 }
 
@@ -173,7 +154,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
   TC_CALL(tc_cut_scratch(counted, A, S, on));
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("memory for scratch", cudaMallocAsync(&memory, counted.bytes, on)));
+  TC_CALL(tc_cuda("tc_build_hybrid: memory for scratch", cudaMallocAsync(&memory, counted.bytes, on)));
   scratch.memory = static_cast<char *>(memory);
   memset(view, 0, sizeof H);
   H.num_rows     = A->num_rows;
@@ -183,7 +164,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   H.precision    = A->precision;
   status         = tc_cut_scratch(scratch, A, S, on);
   if (status == TC_OK) status = tc_build(A, S, H, slab, on);
-  const tc_status freed = tc_cuda("release of scratch", cudaFreeAsync(memory, on));
+  const tc_status freed = tc_cuda("tc_build_hybrid: release of scratch", cudaFreeAsync(memory, on));
 
   if (status == TC_OK) status = freed;
   if (status != TC_OK) {

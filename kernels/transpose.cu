@@ -1,5 +1,5 @@
 #include "tc_backend.h"
-#include "tc_device.cuh"
+#include "tc_build.cuh"
 #include <cub/device/device_radix_sort.cuh>
 
 /*
@@ -89,13 +89,6 @@ static __global__ void __launch_bounds__(tc_transpose_threads) tc_gather_kernel(
   if (i < n) to[i] = __ldg(from + tc_load_stream(perm + i));
 }
 
-static tc_status tc_cuda(const char *what, cudaError_t error)
-{
-  if (error == cudaSuccess) return TC_OK;
-  cudaGetLastError();
-  return tc_fail(error == cudaErrorMemoryAllocation ? TC_ERR_MEMORY : TC_ERR_DEVICE, "tc_transpose: %s: %s", what, cudaGetErrorString(error));
-}
-
 /* Bits that tell columns 0 .. num_cols - 1 apart, at least 1 */
 static int bits_of_columns(int32_t num_cols)
 {
@@ -111,7 +104,7 @@ static tc_status transpose(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t
   constexpr int rows_per_block = tc_transpose_threads / tc_warp_size;
 
   TC_CALL(tc_launch("tc_transpose_number", tc_transpose_number_kernel, blocks_for(A->nnz), tc_transpose_threads, stream, A->nnz, entry));
-  TC_CALL(tc_cuda("sort", cub::DeviceRadixSort::SortPairs(cub, bytes, A->col, sorted, entry, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), stream)));
+  TC_CALL(tc_cuda("tc_transpose: sort", cub::DeviceRadixSort::SortPairs(cub, bytes, A->col, sorted, entry, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), stream)));
   TC_CALL(tc_launch("tc_transpose_row_ptr", tc_transpose_row_ptr_kernel, blocks_for((int64_t)A->num_cols + 1), tc_transpose_threads, stream, A->num_cols, A->nnz, sorted, t_row_ptr));
   TC_CALL(tc_launch("tc_transpose_rows", tc_transpose_rows_kernel, ((int64_t)A->num_rows + rows_per_block - 1) / rows_per_block, tc_transpose_threads, stream, A->num_rows, A->row_ptr, entry));
   return tc_launch("tc_transpose_gather", tc_gather_kernel<int32_t>, blocks_for(A->nnz), tc_transpose_threads, stream, A->nnz, perm, entry, t_col);
@@ -125,13 +118,13 @@ extern "C" tc_status tc_transpose_cuda(const tc_csr_local *A, int32_t *t_row_ptr
   void              *memory;
   tc_status          status;
 
-  if (A->nnz == 0) return tc_cuda("zeroing", cudaMemsetAsync(t_row_ptr, 0, ((size_t)A->num_cols + 1) * sizeof *t_row_ptr, on));
-  TC_CALL(tc_cuda("size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, bytes, A->col, t_col, perm, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), on)));
+  if (A->nnz == 0) return tc_cuda("tc_transpose: zeroing", cudaMemsetAsync(t_row_ptr, 0, ((size_t)A->num_cols + 1) * sizeof *t_row_ptr, on));
+  TC_CALL(tc_cuda("tc_transpose: size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, bytes, A->col, t_col, perm, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), on)));
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", 2 * entries + bytes);
-  TC_CALL(tc_cuda("memory for scratch", cudaMallocAsync(&memory, 2 * entries + bytes, on)));
+  TC_CALL(tc_cuda("tc_transpose: memory for scratch", cudaMallocAsync(&memory, 2 * entries + bytes, on)));
   char *scratch       = static_cast<char *>(memory);
   status              = transpose(A, t_row_ptr, t_col, perm, reinterpret_cast<int32_t *>(scratch), reinterpret_cast<int32_t *>(scratch + entries), scratch + 2 * entries, bytes, on);
-  const tc_status end = tc_cuda("release of scratch", cudaFreeAsync(memory, on));
+  const tc_status end = tc_cuda("tc_transpose: release of scratch", cudaFreeAsync(memory, on));
 
   return status == TC_OK ? end : status;
 }
