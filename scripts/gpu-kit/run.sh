@@ -5,8 +5,8 @@
 #   gpuaware   the kit's CUDA-aware Open MPI passes device memory on; some mat_* programs with it and -use_gpu_aware_mpi 1
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
-#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t; one that does not come to its end keeps what it has
+#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -134,7 +134,7 @@ stage_tests() {
   local np name each cuda=(-mat_aijtccusparse_backend cuda)
   new_jobs
   flavour opt
-  for name in $(programs 'test_*'); do job "$name/cuda" counted 240 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
+  for name in $(programs 'test_*'); do job "$name/cuda" counted 400 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
   for np in 4 3 2 1; do
     for name in $(programs 'mat_*'); do job "$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
   done
@@ -283,8 +283,39 @@ compare() { # case, processes, program, type option, options
   fi
 }
 
+# Our own tutorials compare by themselves, in one process, and print a line for every solve; each solves twice, seconds are those of the second time
+tutorial() { # program, options; the log is $work/tutorial.log, with the status of the program as its last line
+  local program=$1 status=0
+  shift
+  timeout 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
+  printf 'status %s\n' "$status" >>"$work/tutorial.log"
+  { printf '=== %s %s\n' "$program" "$*"; head -n 150 "$work/tutorial.log"; } >>"$out/tests.log"
+}
+
+# Lines of solvers.tsv, with columns of the block, precision, seconds of the first time and kernel behind the usual ones; and for each solve of the second type
+# whether it took as many iterations as the first one
+blocks_of() { # options of ex2
+  tutorial ex2 -types "$solver_types" "$@"
+  awk -v OFS='\t' -v types="$solver_types" -v table="$out/solvers.tsv" '
+    BEGIN { split(types, type, ",") }
+    /^Poisson on/ { points = $3 + 0 }
+    $1 == type[1] || $1 == type[2] { print sprintf("ex2_%s_%d", $2, points), 1, $1, $4, $5, $7, "-", points^3, 7 * points^3 - 6 * points^2, $3, "fp64", $6, $9 >>table }
+    $1 == type[1] { expected = $4 }
+    $1 == type[2] { print sprintf("solve/ex2_%s_%d_n%d/np1", $2, points, $3), ($4 == expected && $4 > 0 ? "passed" : "failed"), $4 == expected ? $4 " iterations" : $4 " iterations, " type[1] " " expected }
+    /^status [1-9]/ { print sprintf("solve/ex2_%d/np1", points), "failed", $0 }' "$work/tutorial.log" >>"$out/results.tsv"
+}
+
+# Conjugate gradients whose preconditioner has rounded matrices. The program fails if fp32 or fp16 take more than one iteration more or less than fp64.
+narrow_preconditioner() { # points
+  tutorial ex3 -n "$1" -check
+  awk -v OFS='\t' -v points="$1" -v table="$out/solvers.tsv" '
+    $1 ~ /^(fp|bf)[0-9]+$/ { print "ex3_" points, 1, "aijtccusparse", $2, $3, $4, "-", points^3, 7 * points^3 - 6 * points^2, 1, $1, "-", "-" >>table; taken = taken " " $1 " " $2; n++ }
+    /^status/ { status = $2 }
+    END { print "solve/ex3_" points "/np1", (status == 0 && n == 4 ? "passed" : "failed"), "iterations:" taken (status ? ", status " status : "") }' "$work/tutorial.log" >>"$out/results.tsv"
+}
+
 stage_solvers() {
-  local np common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
+  local np solver_types=aijcusparse,aijtccusparse common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
   local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8)
   flavour opt
   for np in 1 2; do
@@ -294,6 +325,9 @@ stage_solvers() {
     compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
   done
   compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${jacobi[@]}" "${common[@]}"
+  blocks_of -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
+  blocks_of -coarse 5 -levels 6 -columns 32 -method mg
+  narrow_preconditioner 100
 }
 
 # --- the benchmark: a few cases a process, so that a crash or the end of a part's time costs no more than these
@@ -316,7 +350,8 @@ for path in sorted(glob.glob(folder + '/*.json')):
 for row in whole.get('benchmarks', []):
     if not row.get('forced') and row['baseline_ms'] and row['ms'] > 0:
         parent, ms = next(iter(row['baseline_ms'].items()))
-        chosen.setdefault((row['op'], row['n'], parent), []).append((ms / row['ms'], row['case']))
+        op = row['op'] if row['precision'] == 'fp64' else f'{row["op"]} {row["precision"]}'
+        chosen.setdefault((op, row['n'], parent), []).append((ms / row['ms'], row['case']))
 for (op, n, parent), pairs in chosen.items():
     lost = ' '.join(f'{case} ({ratio:.2f}x)' for ratio, case in sorted(pairs) if ratio < 1)
     print(f'{op} n {n}: {len(pairs)} cases, {math.exp(sum(math.log(ratio) for ratio, _ in pairs) / len(pairs)):.3f} times as fast as {parent}; slower: {lost or "none"}')
@@ -367,17 +402,23 @@ table() { echo stencil27_160 elasticity_64 stencil7_220 stencil27_window_128 ste
 rest() { "$bin/tcbench" list | awk '{ print $1 }' | grep -vxF "$(table | tr ' ' '\n')" | tr '\n' ' '; }
 files() { find "$work/matrices" -name '*.gz' | if [ "${BENCH_OPERATORS:-1}" = 0 ]; then grep -v '\.petsc\.gz$'; else cat; fi | sort | tr '\n' ' '; }
 few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k; }
-blocks() { # the large ones first, since most is lost with them when the time is up
-  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 p2:32 rmat:18 circuit:400000 laplace27:64 interpolation:40 lp:40000
-  echo elasticity_28 stokes:24 ex56_24 qcd_11 long_2k like_cant like_pdb1HYS like_scircuit "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz
+blocks() { # the large ones and those with aims first, since most is lost with them when the time is up
+  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 rmat:18 elasticity_28 qcd_11 long_2k
+  echo p2:32 circuit:400000 laplace27:64 interpolation:40 lp:40000 stokes:24 ex56_24 like_cant like_pdb1HYS like_scircuit
+  echo "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz like_consph like_shipsec1 like_rma10 like_cop20k_A like_pwtk like_mip1
+  echo like_conf5_4-8x8-10 like_dc2 like_mac_econ_fwd500 like_Si41Ge41H72
 }
 
 bench_table() { bench_part table 130 "$(table)" 4 spmv -groups 5; }
 bench_rest() { bench_part rest 130 "$(rest) $(files)" 10 spmv -groups 5 -ways auto,hybrid_mma,hybrid_fma; }
 bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways auto; }
 bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose -groups 5 -ways auto; }
-bench_spmm() { bench_part spmm 150 "$(blocks | tr '\n' ' ')" 3 spmm -spmm_n 8,32,128 -groups 5; }
+bench_spmm() {
+  bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
+  bench_part spmm 150 "$(blocks | tr '\n' ' ')" 6 spmm -spmm_n 8,32,128 -groups 5 -group_ms 2
+}
 bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
+bench_precision() { bench_part precision 120 "elasticity_64 circuit_3m stencil27_window_128 stencil7_220 stencil27_160" 3 spmv -precision fp32,bf16,fp16 -groups 5 -ways auto; }
 
 stage_bench() {
   local part
@@ -422,7 +463,7 @@ for each in "$@"; do
   one_stage "$each"
 done
 wait
-[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\trows\tnonzeros\n'; cat "$out/solvers.tsv"; }
+[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\trows\tnonzeros\tcolumns\tprecision\tfirst\tkernel\n'; cat "$out/solvers.tsv"; }
 grep -P '\tfailed\t' "$out/results.tsv" | head -n 40
 printf '%s passed, %s failed, %s skipped in %s s\n' "$(grep -cP '\tpassed\t' "$out/results.tsv")" "$(grep -cP '\tfailed\t' "$out/results.tsv")" "$(grep -cP '\tskipped\t' "$out/results.tsv")" "$((SECONDS - begin))"
 ! grep -qP '\tfailed\t' "$out/results.tsv"
