@@ -250,6 +250,7 @@ static PetscErrorCode Check(const Round *R, Candidate *C)
     PetscCall(MatDenseRestoreColumnVecWrite(result, column[s], &y));
   }
   PetscCall(Multiply(R, C));
+  bench_synchronize(R->bench->settings->cuda);
   *C->error_over_bound = 0;
   if (C->same_bits) *C->same_bits = PETSC_TRUE;
   for (int s = 0; s < CHECKED; s++) {

@@ -63,9 +63,11 @@ def section_petsc_tutorials(rows):
 
 
 def section_blocks(rows):
-    cells = [(row['case'], row['rows'], row['n'], row['kernel'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}', ratio(over_parent(row)), f'{row["first_ms"]:.1f}', f'{row["baseline_first_ms"]:.1f}',
+    cells = [(row['case'], row['rows'], row['n'], row['kernel'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}',
+              ratio(over_parent(row)), f'{row["first_ms"]:.1f}', f'{row["baseline_first_ms"]:.1f}',
               row['residual']) for row in rows]
-    return ['### Blocks of right-hand sides', '', '`tutorials/ex2.c`: milliseconds of the second solve; "first" are those of the first one, packing included, and with the fewest columns the loading of libraries. The residual is that of the worst column, over its right-hand side.', ''] + \
+    return ['### Blocks of right-hand sides', '', '`tutorials/ex2.c`: milliseconds of the second solve; "first" are those of the first one, packing included, and with the fewest columns the loading of libraries.',
+            'The residual is that of the worst column, over its right-hand side.', ''] + \
         table(('case', 'rows', 'columns', 'kernel', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'first', 'aijcusparse first', 'residual'), cells)
 
 

@@ -41,7 +41,8 @@ def cases(rows, others):
         cells.append((*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row.get("ms_spread", 0):.4f}', *(milliseconds(ms.get(way)) for way in ways), milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)),
                       milliseconds(row.get('floor_ms')), ratio(over_floor(row)), ratio(over_parent(row), LEAST), ratio(over_cusparse(row)), f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}',
                       milliseconds(row.get('first_ms')), milliseconds(row.get('baseline_first_ms')), error(row), bits(row)))
-    return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'first', 'aijcusparse first', 'error/bound', 'bits of the host'), cells)
+    return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'first',
+                  'aijcusparse first', 'error/bound', 'bits of the host'), cells)
 
 
 def better_forced(rows, others):
