@@ -37,10 +37,11 @@ enum { BENCH_MAX_WAYS = 8, BENCH_MAX_BASELINES = 4, BENCH_SEED = 1 };
 
 typedef struct {
   /* given */
-  char      name[64];
-  PetscBool random_values; // nothing about the values can be narrowed
-  int32_t   block;         // unknowns per node, as an application would tell PETSc; 1: not known
-  double    target_ms;
+  char         name[64];
+  PetscBool    random_values; // nothing about the values can be narrowed
+  int32_t      block;         // unknowns per node, as an application would tell PETSc; 1: not known
+  double       target_ms;
+  tc_precision precision; // that of the settings
   /* measured */
   int64_t   rows, cols, nnz;
   double    floor_ms; // CSR's bytes at the speed of a device copy

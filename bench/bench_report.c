@@ -43,9 +43,10 @@ PetscErrorCode BenchPrint(const BenchSettings *settings, const BenchResult *R)
   for (int w = 0; w < R->num_ways; w++) {
     const BenchWay *way    = &R->way[w];
     const char     *kernel = strncmp(way->kernel, "tc_spmv_", 8) == 0 ? way->kernel + 8 : way->kernel;
-    char            t[9][32];
+    char            t[9][32], name[32];
 
-    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %8" PRId64 " %9" PRId64 " %-10s %-19s %8.4f %7.4f %8s | %8.4f %8s %8s | %6.2f %6s %5.0f %8s %8s | %8s %7s %6s %.2f%s\n", R->name, R->rows, R->nnz, way->name, kernel, way->mult.ms, way->mult.spread, text(t[0], "%.4f", way->launch.ms),
+    PetscCall(PetscSNPrintf(name, sizeof(name), R->precision == TC_PRECISION_F64 ? "%s" : "%s %s", way->name, MatAIJTCCUSPARSEPrecisions[R->precision]));
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %8" PRId64 " %9" PRId64 " %-10s %-19s %8.4f %7.4f %8s | %8.4f %8s %8s | %6.2f %6s %5.0f %8s %8s | %8s %7s %6s %.2f%s\n", R->name, R->rows, R->nnz, name, kernel, way->mult.ms, way->mult.spread, text(t[0], "%.4f", way->launch.ms),
                           R->baseline[0].time.ms, text(t[1], "%.4f", baseline_ms(R, "cusparse_alg1")), text(t[2], "%.4f", baseline_ms(R, "cusparse_alg2")), R->baseline[0].time.ms / way->mult.ms, text(t[3], "%.2f", BenchOverCuSPARSE(R, way)),
                           way->bytes / way->mult.ms / 1000000.0, text(t[4], "%.4f", R->floor_ms), text(t[5], "%.4f", R->target_ms), text(t[6], "%.2f", way->build_ms), text(t[7], "%.3f", way->refill_ms), text(t[8], "%.0f", way->break_even), way->error_over_bound,
                           !way->same_bits ? " OTHER BITS" : ""));
@@ -129,7 +130,7 @@ static void write_number(FILE *file, const char *key, double number)
 static void write_case(FILE *file, const BenchSettings *settings, const BenchResult *R, const char *op, const char *kernel)
 {
   fprintf(file, "{\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": 1, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ", op, R->name, R->rows, R->cols,
-          R->nnz, R->random_values ? "true" : "false", MatAIJTCCUSPARSEPrecisions[settings->precision], kernel, settings->cuda ? "true" : "false");
+          R->nnz, R->random_values ? "true" : "false", MatAIJTCCUSPARSEPrecisions[R->precision], kernel, settings->cuda ? "true" : "false");
 }
 
 static void write_way(FILE *file, const BenchSettings *settings, const BenchResult *R, const BenchWay *way)

@@ -1,5 +1,6 @@
 #include "bench_spmm.h"
 #include "bench_candidate.h"
+#include "bench_spmm_expected.h"
 #include "bench_spmm_report.h"
 #include "bench_timer.h"
 #include "cusparse_spmm.h"
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, SEED_B = 5, WARM_UP_SIZE = 500 };
+enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, WARM_UP_SIZE = 500 };
 
 /* What multiplies, and where its results go: a matrix with a C of its own, or cuSPARSE */
 typedef struct {
@@ -20,29 +21,35 @@ typedef struct {
   PetscBool     *same_bits;        /* NULL: not compared */
 } Candidate;
 
-/* One number of columns of one matrix */
+/* One matrix, one number of columns after the other */
 typedef struct {
-  const Bench *bench;
+  const Bench     *bench;
   const BenchSpmm *spmm;
-  PetscInt     n;
-  Mat          B, C; /* C for cuSPARSE */
-  int          num;
-  Candidate    candidate[MAX_CANDIDATES];
+  const tc_matrix *rows; /* whose rows are multiplied */
+  Mat              forced[MAT_AIJTCCUSPARSE_SPMM_CUSPARSE]; /* the ways that are asked for, once they are packed */
+  SpmmExpected     expected;
+  /* of this number of columns */
+  PetscInt         n;
+  Mat              B, C; /* C for cuSPARSE */
+  int              num;
+  Candidate        candidate[MAX_CANDIDATES];
 } Round;
 
 static const char *const mode_names[SPMM_NUM_MODES] = {[SPMM_AB] = "ab", [SPMM_ATB] = "atb", [SPMM_ABT] = "abt"};
 
 PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
 {
-  BenchSpmm  *S;
-  PetscInt    mode = SPMM_AB;
-  PetscBool   given;
-  BenchResult unused = {.name = "warm-up", .block = 1};
-  tc_matrix   A;
+  BenchSpmm    *S;
+  PetscInt      mode = SPMM_AB;
+  PetscBool     given;
+  BenchSettings quick  = *settings;
+  BenchResult   unused = {.name = "warm-up", .block = 1};
+  tc_matrix     A;
 
   PetscFunctionBeginUser;
   PetscCall(PetscNew(&S));
-  S->settings    = settings;
+  quick.groups   = 1;
+  S->settings    = &quick;
   S->num_columns = SPMM_MAX_COLUMNS;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-spmm_n", S->columns, &S->num_columns, &given));
   if (!given) {
@@ -57,8 +64,9 @@ PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
   PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
   S->quiet = PETSC_TRUE;
   PetscCall(BenchSpmmRun(S, &unused, &A, &given));
-  S->quiet = PETSC_FALSE;
-  S->num   = 0;
+  S->quiet    = PETSC_FALSE;
+  S->num      = 0;
+  S->settings = settings;
   tc_matrix_free(&A);
   PetscCall(SpmmPrintHead(S));
   *spmm = S;
@@ -108,7 +116,7 @@ static PetscErrorCode TimeAll(Round *R)
   for (int c = 0; c < R->num; c++) {
     PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds)); /* warm-up */
     PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds));
-    repeats[c] = PetscMax(2, PetscMin(20000, (PetscInt)(settings->group_ms / 1000 / (seconds / 2)) + 1));
+    repeats[c] = PetscMin(20000, (PetscInt)(settings->group_ms / 1000 / (seconds / 2)) + 1);
   }
   for (PetscInt g = 0; g < settings->groups; g++) {
     for (int c = 0; c < R->num; c++) {
@@ -134,8 +142,23 @@ static PetscErrorCode TimeOnce(const Round *R, Candidate *C, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Milliseconds of the first product of all with a new matrix, C and what is packed included; the parent type's copy on the device is made before */
+static PetscErrorCode TimeFirst(const Round *R, Candidate *C, double *ms)
+{
+  const PetscInt *i, *j;
+  PetscScalar    *a;
+  PetscMemType    type;
+  double          seconds = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatSeqAIJGetCSRAndMemType(C->mat, &i, &j, &a, &type));
+  PetscCall(TimeOnce(R, C, &seconds));
+  *ms = seconds * 1000;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What the first product takes, and one after new values, beyond an ordinary one; the parent type's copy on the device is made before, and C */
-static PetscErrorCode TimeSetup(const Round *R, Candidate *C, PetscInt rows_c, SpmmRow *row)
+static PetscErrorCode TimeSetup(const Round *R, Candidate *C, SpmmRow *row)
 {
   enum { TIMES = 3 };
   double          first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
@@ -145,7 +168,7 @@ static PetscErrorCode TimeSetup(const Round *R, Candidate *C, PetscInt rows_c, S
 
   PetscFunctionBeginUser;
   PetscCall(MatSeqAIJGetCSRAndMemType(C->mat, &i, &j, &a, &type));
-  PetscCall(CreateDense(R->bench->settings->cuda, rows_c, R->n, &C->C));
+  PetscCall(CreateDense(R->bench->settings->cuda, R->rows->num_rows, R->n, &C->C));
   PetscCall(MatZeroEntries(C->C));
   PetscCall(TimeOnce(R, C, &first));
   for (int t = 0; t < TIMES; t++) {
@@ -161,46 +184,39 @@ static PetscErrorCode TimeSetup(const Round *R, Candidate *C, PetscInt rows_c, S
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The first, the last and a column between of a product into a poisoned C: the largest error over its bound, and the bits */
-static PetscErrorCode Check(const Round *R, Candidate *C, const tc_matrix *rows)
+/* The checked columns of a product, poisoned before: the largest error over its bound, and the bits. Only these columns come from the device. */
+static PetscErrorCode Check(const Round *R, Candidate *C)
 {
-  const PetscInt     some[] = {0, R->n / 2, R->n - 1}, m = rows->num_rows, k = rows->num_cols;
+  const PetscInt     m      = R->rows->num_rows;
   Mat                result = C->cusparse ? R->C : C->C;
-  const PetscScalar *b, *c;
-  PetscScalar       *poison;
-  long double       *ref, *bound;
-  double            *bits, *x;
-  PetscInt           ld;
+  const PetscScalar *c;
+  PetscInt           column[SPMM_CHECKED];
+  PetscScalar        poison;
+  Vec                y;
 
   PetscFunctionBeginUser;
-  PetscCall(MatDenseGetArrayWrite(result, &poison));
-  for (PetscInt i = 0; i < m * R->n; i++) poison[i] = NAN;
-  PetscCall(MatDenseRestoreArrayWrite(result, &poison));
-  { /* moves the poison to where the product is computed */
-    PetscMemType type;
-
-    PetscCall(MatDenseGetArrayAndMemType(result, &poison, &type));
-    PetscCall(Multiply(R, C));
-    PetscCall(MatDenseRestoreArrayAndMemType(result, &poison));
+  SpmmCheckedColumns(R->n, column);
+  for (int s = 0; s < SPMM_CHECKED; s++) {
+    PetscCall(MatDenseGetColumnVecWrite(result, column[s], &y));
+    PetscCall(VecSet(y, NAN));
+    PetscCall(VecSum(y, &poison));
+    PetscCheck(m == 0 || isnan(poison), PETSC_COMM_SELF, PETSC_ERR_PLIB, "The result is not poisoned");
+    PetscCall(MatDenseRestoreColumnVecWrite(result, column[s], &y));
   }
-  PetscCall(PetscMalloc4(m, &ref, m, &bound, m, &bits, k, &x));
-  PetscCall(MatDenseGetArrayRead(R->B, &b));
-  PetscCall(MatDenseGetArrayRead(result, &c));
-  PetscCall(MatDenseGetLDA(result, &ld));
+  PetscCall(Multiply(R, C));
+  bench_synchronize(R->bench->settings->cuda);
   *C->error_over_bound = 0;
   if (C->same_bits) *C->same_bits = PETSC_TRUE;
-  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(some); s++) {
-    const double *y = (const double *)(const void *)c + some[s] * ld;
+  for (int s = 0; s < SPMM_CHECKED; s++) {
+    const SpmmColumn *E = SpmmFindColumn(&R->expected, column[s]);
 
-    for (PetscInt i = 0; i < k; i++) x[i] = (double)PetscRealPart(R->spmm->mode == SPMM_ABT ? b[some[s] + i * R->n] : b[some[s] * k + i]);
-    tc_oracle_spmv(rows, x, NULL, 0, ref, bound);
-    *C->error_over_bound = PetscMax(*C->error_over_bound, tc_error_over_bound(m, y, ref, bound));
-    tc_canonical_spmm(rows, 1, x, k, 0, bits, m);
-    if (C->same_bits && tc_first_different(m, y, bits) < m) *C->same_bits = PETSC_FALSE;
+    PetscCall(MatDenseGetColumnVecRead(result, column[s], &y));
+    PetscCall(VecGetArrayRead(y, &c));
+    *C->error_over_bound = PetscMax(*C->error_over_bound, tc_error_over_bound(m, (const double *)(const void *)c, E->ref, E->bound));
+    if (C->same_bits && tc_first_different(m, (const double *)(const void *)c, E->bits) < m) *C->same_bits = PETSC_FALSE;
+    PetscCall(VecRestoreArrayRead(y, &c));
+    PetscCall(MatDenseRestoreColumnVecRead(result, column[s], &y));
   }
-  PetscCall(MatDenseRestoreArrayRead(result, &c));
-  PetscCall(MatDenseRestoreArrayRead(R->B, &b));
-  PetscCall(PetscFree4(ref, bound, bits, x));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -242,8 +258,35 @@ static PetscBool Wanted(const BenchSettings *settings, const char *name)
   return (PetscBool)(settings->num_ways == 0);
 }
 
+static PetscErrorCode NewWay(const Round *R, int spmm, Mat *mat)
+{
+  PetscFunctionBeginUser;
+  PetscCall(BenchNewMat(R->bench, MATAIJTCCUSPARSE, R->bench->settings->cuda ? NULL : "host", NULL, NULL, mat));
+  PetscCall(MatAIJTCCUSPARSESetSpMM(*mat, (MatAIJTCCUSPARSESpMM)spmm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The first way, whose setup is timed, has a new matrix for every number of columns; the others keep what they have packed */
+static PetscErrorCode PrepareWay(Round *R, int spmm, Candidate *C, SpmmRow *row)
+{
+  PetscFunctionBeginUser;
+  if (row->num_ways == 0) {
+    PetscCall(NewWay(R, spmm, &C->mat));
+    PetscCall(TimeFirst(R, C, &row->first_ms));
+    PetscCall(MatDestroy(&C->C));
+    PetscCall(MatDestroy(&C->mat));
+    PetscCall(NewWay(R, spmm, &C->mat));
+    PetscCall(TimeSetup(R, C, row));
+  } else {
+    if (!R->forced[spmm]) PetscCall(NewWay(R, spmm, &R->forced[spmm]));
+    PetscCall(PetscObjectReference((PetscObject)R->forced[spmm]));
+    C->mat = R->forced[spmm];
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel */
-static PetscErrorCode AddWays(Round *R, PetscInt rows_c, SpmmRow *row)
+static PetscErrorCode AddWays(Round *R, SpmmRow *row)
 {
   const BenchSettings *settings = R->bench->settings;
 
@@ -251,24 +294,23 @@ static PetscErrorCode AddWays(Round *R, PetscInt rows_c, SpmmRow *row)
   for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE && (spmm == 0 || (settings->cuda && R->spmm->mode == SPMM_AB)); spmm++) {
     Candidate  *C   = &R->candidate[R->num];
     SpmmWay    *way = &row->way[row->num_ways];
-    PetscInt64  ours;
+    PetscInt64  before, ours;
     const char *kernel;
 
     if (!Wanted(settings, MatAIJTCCUSPARSESpMMs[spmm])) continue;
     *C = (Candidate){.time = &way->time, .error_over_bound = &way->error_over_bound, .same_bits = &way->same_bits};
-    PetscCall(BenchNewMat(R->bench, MATAIJTCCUSPARSE, settings->cuda ? NULL : "host", NULL, NULL, &C->mat));
-    PetscCall(MatAIJTCCUSPARSESetSpMM(C->mat, (MatAIJTCCUSPARSESpMM)spmm));
-    if (row->num_ways == 0) PetscCall(TimeSetup(R, C, rows_c, row));
+    PetscCall(PrepareWay(R, spmm, C, row));
+    PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &before, &kernel));
     PetscCall(Multiply(R, C));
     PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &ours, &kernel));
-    if (spmm > 0 && !ours) { /* there is no such kernel */
+    if (spmm > 0 && ours == before) { /* there is no such kernel */
       PetscCall(MatDestroy(&C->C));
       PetscCall(MatDestroy(&C->mat));
       continue;
     }
     way->name   = MatAIJTCCUSPARSESpMMs[spmm];
     way->forced = (PetscBool)(spmm > 0);
-    PetscCall(PetscStrncpy(way->kernel, ours ? kernel : settings->cuda ? MATAIJCUSPARSE : MATAIJ, sizeof(way->kernel)));
+    PetscCall(PetscStrncpy(way->kernel, ours > before ? kernel : settings->cuda ? MATAIJCUSPARSE : MATAIJ, sizeof(way->kernel)));
     row->num_ways++;
     R->num++;
   }
@@ -284,6 +326,7 @@ static PetscErrorCode AddBaselines(Round *R, SpmmRow *row)
   PetscFunctionBeginUser;
   *C = (Candidate){.time = &row->baseline[0].time, .error_over_bound = &row->baseline[0].error_over_bound};
   PetscCall(BenchNewMat(R->bench, settings->cuda ? MATAIJCUSPARSE : MATAIJ, NULL, NULL, NULL, &C->mat));
+  PetscCall(TimeFirst(R, C, &row->baseline_first_ms));
   row->baseline[row->num_baselines++].name = settings->cuda ? "aijcusparse" : "aij";
   if (!settings->cuda || R->bench->A->nnz == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(AddCuSPARSE(R, 1, PETSC_FALSE, "cusparse_col_alg1", row));
@@ -293,36 +336,37 @@ static PetscErrorCode AddBaselines(Round *R, SpmmRow *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode RunColumns(BenchSpmm *S, const Bench *bench, const tc_matrix *rows, SpmmRow *row)
+static PetscErrorCode RunColumns(Round *R, SpmmRow *row)
 {
-  Round        R = {.bench = bench, .spmm = S, .n = row->n};
-  PetscScalar *b;
+  const PetscBool cuda = R->bench->settings->cuda, turned = (PetscBool)(R->spmm->mode == SPMM_ABT);
 
   PetscFunctionBeginUser;
-  if (S->mode == SPMM_ABT) PetscCall(CreateDense(S->settings->cuda, R.n, rows->num_cols, &R.B));
-  else PetscCall(CreateDense(S->settings->cuda, rows->num_cols, R.n, &R.B));
-  PetscCall(MatDenseGetArrayWrite(R.B, &b));
-  tc_random_normal((int64_t)rows->num_cols * R.n, SEED_B, (double *)(void *)b);
-  PetscCall(MatDenseRestoreArrayWrite(R.B, &b));
-  if (S->settings->cuda) PetscCall(CreateDense(PETSC_TRUE, rows->num_rows, R.n, &R.C));
-  PetscCall(AddWays(&R, rows->num_rows, row));
-  PetscCall(AddBaselines(&R, row));
-  PetscCall(TimeAll(&R));
-  for (int c = 0; c < R.num; c++) {
-    if (R.candidate[c].error_over_bound) PetscCall(Check(&R, &R.candidate[c], rows));
-    PetscCall(MatDestroy(&R.candidate[c].C));
-    PetscCall(MatDestroy(&R.candidate[c].mat));
-    cusparse_spmm_destroy(&R.candidate[c].cusparse);
+  R->n   = row->n;
+  R->num = 0;
+  memset(R->candidate, 0, sizeof(R->candidate));
+  PetscCall(CreateDense(cuda, turned ? R->n : R->rows->num_cols, turned ? R->rows->num_cols : R->n, &R->B));
+  PetscCall(SpmmFillB(R->spmm->mode, R->rows->num_cols, R->n, R->B));
+  PetscCall(SpmmExpect(&R->expected, R->spmm->mode, R->rows, R->n, R->B));
+  if (cuda) PetscCall(CreateDense(PETSC_TRUE, R->rows->num_rows, R->n, &R->C));
+  PetscCall(AddWays(R, row));
+  PetscCall(AddBaselines(R, row));
+  PetscCall(TimeAll(R));
+  for (int c = 0; c < R->num; c++) {
+    if (R->candidate[c].error_over_bound) PetscCall(Check(R, &R->candidate[c]));
+    PetscCall(MatDestroy(&R->candidate[c].C));
+    PetscCall(MatDestroy(&R->candidate[c].mat));
+    cusparse_spmm_destroy(&R->candidate[c].cusparse);
   }
-  PetscCall(MatDestroy(&R.B));
-  PetscCall(MatDestroy(&R.C));
+  PetscCall(MatDestroy(&R->B));
+  PetscCall(MatDestroy(&R->C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_matrix *A, PetscBool *right)
 {
-  tc_matrix T, rows = *A; /* whose rows are multiplied */
+  tc_matrix T, rows = *A;
   Bench     bench;
+  Round     R = {.bench = &bench, .spmm = S, .rows = &rows};
 
   PetscFunctionBeginUser;
   *right = PETSC_TRUE;
@@ -340,10 +384,12 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
     PetscCall(PetscStrncpy(row->name, given->name, sizeof(row->name)));
     row->bytes    = BenchCSRBytes(A) + 8.0 * (double)row->n * ((double)A->num_rows + A->num_cols);
     row->floor_ms = S->settings->copy_gbs > 0 ? row->bytes / S->settings->copy_gbs / 1000000.0 : 0;
-    PetscCall(RunColumns(S, &bench, &rows, row));
+    PetscCall(RunColumns(&R, row));
     if (!SpmmIsRight(row)) *right = PETSC_FALSE;
     if (!S->quiet) PetscCall(SpmmPrintRow(S, row));
   }
+  PetscCall(SpmmExpectedDestroy(&R.expected));
+  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE; spmm++) PetscCall(MatDestroy(&R.forced[spmm]));
   if (S->mode == SPMM_ATB) tc_matrix_free(&T);
   PetscCall(BenchDestroy(&bench));
   PetscFunctionReturn(PETSC_SUCCESS);

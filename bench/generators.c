@@ -19,6 +19,13 @@ void tc_random_normal(int64_t n, uint64_t seed, double *x)
   }
 }
 
+void tc_random_uniform(int64_t n, uint64_t seed, double *x)
+{
+  const uint64_t first = tc_mix(seed);
+
+  for (int64_t i = 0; i < n; ++i) x[i] = 2 * tc_to_unit(tc_mix(first + (uint64_t)i)) - 1;
+}
+
 int32_t tc_sort_unique(int32_t num, int32_t *col)
 {
   int32_t used = 0;

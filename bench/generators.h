@@ -22,3 +22,6 @@ tc_status tc_generate(const tc_generator *generator, int32_t size, uint64_t seed
 
 /* x[i], i < n, random normal, the same for the same seed */
 void tc_random_normal(int64_t n, uint64_t seed, double *x);
+
+/* The same between -1 and 1, in a tenth of the time. Fewer numbers are the first ones of more. */
+void tc_random_uniform(int64_t n, uint64_t seed, double *x);

@@ -18,7 +18,7 @@ static char help[] = "tcbench spmv [options]\n\
   -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
-  -precision <p>    of the entries in our ways: fp64 (default), fp32, bf16 or fp16; spmv only\n\
+  -precision <p,..> of the entries in our ways: fp64 (default), fp32, bf16, fp16, one after the other; spmv only\n\
   -ways <a,b,..>    which ways to multiply; default: all there are\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
@@ -29,12 +29,14 @@ tcbench spmm [options], the same options and\n\
   -spmm_mode <mode> ab (default), atb or abt, with a transpose\n\
 tcbench list        the table\n\n";
 
-enum { MAX_RESULTS = 256, MAX_NAMES = 256, WARM_UP_SIZE = 500 };
+enum { MAX_RESULTS = 256, MAX_NAMES = 256, MAX_PRECISIONS = 4, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;
   BenchSpmm    *spmm; /* NULL: products with a vector */
-  int           num, wrong, unreadable;
+  PetscInt      num_precisions;
+  PetscEnum     precisions[MAX_PRECISIONS];
+  int           num, matrices, wrong, unreadable;
   BenchResult   result[MAX_RESULTS];
 } Run;
 
@@ -54,23 +56,36 @@ static const tc_backend *OpenCUDA(void)
   return get ? get() : NULL;
 }
 
+/* In one precision after the other */
+static PetscErrorCode RunVector(Run *run, const BenchResult *given, const tc_matrix *A, PetscBool *right)
+{
+  PetscFunctionBeginUser;
+  *right = PETSC_TRUE;
+  for (PetscInt p = 0; p < run->num_precisions; p++) {
+    BenchResult *result = &run->result[run->num];
+
+    PetscCheck(run->num < MAX_RESULTS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices and precisions", MAX_RESULTS);
+    run->settings.precision = (tc_precision)run->precisions[p]; /* in the same order */
+    *result                 = *given;
+    result->precision       = run->settings.precision;
+    PetscCall(BenchRun(A, &run->settings, result));
+    PetscCall(BenchPrint(&run->settings, result));
+    if (!BenchIsRight(result)) *right = PETSC_FALSE;
+    run->num++;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Measures what `given` describes and frees the matrix */
 static PetscErrorCode RunMatrix(Run *run, const BenchResult *given, tc_matrix *A)
 {
-  BenchResult *result = &run->result[run->num];
-  PetscBool    right;
+  PetscBool right;
 
   PetscFunctionBeginUser;
-  PetscCheck(run->num < MAX_RESULTS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices", MAX_RESULTS);
-  *result = *given;
   if (run->spmm) PetscCall(BenchSpmmRun(run->spmm, given, A, &right));
-  else {
-    PetscCall(BenchRun(A, &run->settings, result));
-    PetscCall(BenchPrint(&run->settings, result));
-    right = BenchIsRight(result);
-  }
+  else PetscCall(RunVector(run, given, A, &right));
   if (!right) run->wrong++;
-  run->num++;
+  run->matrices++;
   tc_matrix_free(A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -204,19 +219,20 @@ static PetscErrorCode RunSelected(Run *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetSettings(BenchSettings *settings)
+static PetscErrorCode GetSettings(Run *run)
 {
-  char      mode[32] = "mult", device[256];
-  PetscBool host     = PETSC_FALSE, has_ways;
-  PetscInt  num_ways = BENCH_MAX_WAYS;
-  PetscEnum precision = 0;
-  int       has_device;
+  BenchSettings *settings = &run->settings;
+  char           mode[32] = "mult", device[256];
+  PetscBool      host     = PETSC_FALSE, has_ways, has_precisions;
+  PetscInt       num_ways = BENCH_MAX_WAYS;
+  int            has_device;
 
   PetscFunctionBeginUser;
   settings->groups   = 9;
   settings->group_ms = 4;
-  PetscCall(PetscOptionsGetEnum(NULL, NULL, "-precision", MatAIJTCCUSPARSEPrecisions, &precision, NULL));
-  settings->precision = (tc_precision)precision; /* in the same order */
+  run->num_precisions = MAX_PRECISIONS;
+  PetscCall(PetscOptionsGetEnumArray(NULL, NULL, "-precision", MatAIJTCCUSPARSEPrecisions, run->precisions, &run->num_precisions, &has_precisions));
+  if (!has_precisions) run->num_precisions = 1; /* fp64 */
   PetscCall(PetscOptionsGetString(NULL, NULL, "-spmv_mode", mode, sizeof(mode), NULL));
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-host", &host, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-groups", &settings->groups, NULL));
@@ -239,16 +255,19 @@ static PetscErrorCode GetSettings(BenchSettings *settings)
 }
 
 /* Libraries and kernels load at their first use, which is not to be counted as anyone's conversion */
-static PetscErrorCode WarmUp(const BenchSettings *settings)
+static PetscErrorCode WarmUp(const Run *run)
 {
-  BenchSettings quick  = *settings;
+  BenchSettings quick  = run->settings;
   BenchResult   unused = {.name = "warm-up", .block = 1};
   tc_matrix     A;
 
   PetscFunctionBeginUser;
   quick.groups = 1;
   PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
-  PetscCall(BenchRun(&A, &quick, &unused));
+  for (PetscInt p = 0; p < run->num_precisions; p++) {
+    quick.precision = (tc_precision)run->precisions[p];
+    PetscCall(BenchRun(&A, &quick, &unused));
+  }
   tc_matrix_free(&A);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -281,20 +300,20 @@ int main(int argc, char **args)
   PetscCall(PetscInitialize(&argc, &args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
-  PetscCall(GetSettings(&run.settings));
+  PetscCall(GetSettings(&run));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-json", json, sizeof(json), &has_json));
   if (spmm) {
     PetscCall(BenchSpmmCreate(&run.settings, &run.spmm));
     PetscCall(RunSelected(&run));
     PetscCall(BenchSpmmFinish(&run.spmm, has_json ? json : NULL));
   } else {
-    PetscCall(WarmUp(&run.settings));
+    PetscCall(WarmUp(&run));
     PetscCall(BenchPrint(&run.settings, NULL));
     PetscCall(RunSelected(&run));
     PetscCall(BenchPrintSummary(&run.settings, run.num, run.result));
     if (has_json) PetscCall(BenchWriteJSON(json, &run.settings, run.num, run.result));
   }
-  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong, %d not read\n", run.num, run.wrong, run.unreadable));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong, %d not read\n", run.matrices, run.wrong, run.unreadable));
   for (int w = 0; w < run.settings.num_ways; w++) PetscCall(PetscFree(run.settings.ways[w]));
   PetscCall(PetscFinalize());
   return run.wrong > 0 || run.unreadable > 0;

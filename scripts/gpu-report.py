@@ -66,6 +66,7 @@ def write_markdown(report, environment, path):
     lines += [f'Tests, below: {counts["passed"]} passed, {counts["failed"]} failed, {counts["skipped"]} skipped.', '']
     lines += spmv.section_spmv(on_device, report['copy_gbs'])
     lines += spmv.section_operation(on_device, 'spmv_add', 'MatMultAdd in place') + spmv.section_operation(on_device, 'spmv_t', 'MatMultTranspose')
+    lines += spmv.section_precision(on_device)
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)
     lines += others.section_solvers(results) + others.section_host(on_host, where) + others.section_tests(report['tests'])

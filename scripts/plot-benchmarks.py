@@ -17,8 +17,8 @@ BLOCK_OPERATIONS = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult', 'spmm
 
 
 def chosen(report, operations):
-    """Rows of these operations by what the type chooses: on the device, or on the host if there are no others"""
-    rows = [row for row in report['benchmarks'] if row['op'] in operations and not row.get('forced') and row.get('ms', 0) > 0]
+    """Rows of these operations by what the type chooses, entries not rounded: on the device, or on the host if there are no others"""
+    rows = [row for row in report['benchmarks'] if row['op'] in operations and not row.get('forced') and row.get('ms', 0) > 0 and row['precision'] == 'fp64']
     return [row for row in rows if row.get('device')] or rows
 
 

@@ -225,11 +225,13 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscInt64     products;
   PetscReal      worst;
   PetscLogDouble start, end, first = 0.0;
-  PetscBool      mg;
+  PetscBool      mg, ours;
   const char    *kernel;
 
   PetscFunctionBeginUser;
   PetscCall(PetscStrcmp(method, "mg", &mg));
+  PetscCall(PetscStrcmpAny(type, &ours, MATAIJTCCUSPARSE, MATSEQAIJTCCUSPARSE, MATMPIAIJTCCUSPARSE, ""));
+  PetscCall(MatAIJTCCUSPARSESetPropagate(ours)); /* what is derived from matrices of the other types stays as it is */
   PetscCall(MatConvert(problem->A, type, MAT_INITIAL_MATRIX, &A));
   PetscCall(MatSetFromOptions(A));
   PetscCall(MatGetLocalSize(A, &m, NULL));

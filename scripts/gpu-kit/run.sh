@@ -5,8 +5,8 @@
 #   gpuaware   the kit's CUDA-aware Open MPI passes device memory on; some mat_* programs with it and -use_gpu_aware_mpi 1
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
-#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t spmm_abt; one that does not come to its end keeps what it has
+#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t spmm_abt, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -134,7 +134,7 @@ stage_tests() {
   local np name each cuda=(-mat_aijtccusparse_backend cuda)
   new_jobs
   flavour opt
-  for name in $(programs 'test_*'); do job "$name/cuda" counted 240 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
+  for name in $(programs 'test_*'); do job "$name/cuda" counted 400 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
   for np in 4 3 2 1; do
     for name in $(programs 'mat_*'); do job "$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
   done
@@ -239,63 +239,6 @@ stage_sanitize() {
   end_jobs "$out/sanitize.log"
 }
 
-# One run of a solver: iterations, residual, seconds of the longest solve event, counters (hits/refills/rebuilds), rows, nonzeros
-solve_once() { # case, processes, type, program, options
-  local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0
-  shift 4
-  timeout 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
-  { printf '=== %s np%s %s\n' "$name" "$np" "$type"; grep -vE '^[A-Za-z]+ +[0-9]+ [0-9.]+ ' "$log" | head -n 150; grep -E '^(KSPSolve|SNESSolve|MatMult|MatTC[A-Z][a-z]+|PCSetUp) ' "$log"; } >>"$out/tests.log"
-  if [ "$status" != 0 ]; then printf 'failed\t-\t0\t-\t0\t0\n'
-  else
-    awk '
-    /solve converged due to/ { n += $NF } /did not converge/ { bad = 1 }
-    /KSP final norm of residual/ { residual = $NF }
-    /^ *aijtccusparse: backend/ { gsub(",", ""); counters = $5 "/" $7 "/" $9 }
-    match($0, /rows=[0-9]+/) { rows = substr($0, RSTART + 5, RLENGTH - 5) }
-    match($0, /total: nonzeros=[0-9]+/) { nnz = substr($0, RSTART + 16, RLENGTH - 16) }
-    /^(KSPSolve|SNESSolve) / { if ($4 > seconds) seconds = $4 }
-    END { printf "%s\t%s\t%.4f\t%s\t%d\t%d\n", bad ? "none" : n, residual == "" ? "-" : residual, seconds, counters == "" ? "-" : counters, rows, nnz }' "$log"
-  fi
-}
-
-# One line of solvers.tsv: case, processes, type and what solve_once prints of the faster run, or of one that failed. On one process twice, since the first program
-# on a machine also waits for the driver and the disk.
-solve() { # case, processes, type, program, options; sets $iterations
-  local line best='' run
-  for run in 1 2; do
-    [ "$run" = 1 ] || [ "$2" = 1 ] || continue
-    line=$(solve_once "$@")
-    best=$(printf '%s\n' "$best" "$line" | awk -F '\t' 'NF == 6 { seconds = $1 ~ /^[0-9]/ ? $3 : -1; if (best == "" || seconds < least) { best = $0; least = seconds } } END { print best }')
-  done
-  iterations=${best%%$'\t'*}
-  printf '%s\t%s\t%s\t%s\n' "$1" "$2" "$3" "$best" >>"$out/solvers.tsv"
-}
-
-# both types on the same problem: the iterations must agree
-compare() { # case, processes, program, type option, options
-  local name=$1 np=$2 program=$3 option=$4 expected
-  shift 4
-  solve "$name" "$np" aijcusparse "$program" "$option" aijcusparse "$@"
-  expected=$iterations
-  solve "$name" "$np" aijtccusparse "$program" "$option" aijtccusparse "$@"
-  if [ "$iterations" = "$expected" ] && [ "$expected" -gt 0 ] 2>/dev/null; then result "solve/$name/np$np" passed "$iterations iterations"
-  else result "solve/$name/np$np" failed "$iterations iterations, aijcusparse $expected"
-  fi
-}
-
-stage_solvers() {
-  local np common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
-  local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8)
-  flavour opt
-  for np in 1 2; do
-    compare ex45_jacobi_100 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -ksp_type cg -pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
-    compare ex45_mg_129 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -ksp_type cg -pc_type mg -pc_mg_levels 5 "${jacobi[@]}" -ksp_rtol 1e-8 "${common[@]}"
-    compare ex56_gamg_24 "$np" ex56 -mat_type "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${jacobi[@]}" "${common[@]}"
-    compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
-  done
-  compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${jacobi[@]}" "${common[@]}"
-}
-
 # --- the benchmark: a few cases a process, so that a crash or the end of a part's time costs no more than these
 
 # All results so far as one file; on standard output a line for each operation
@@ -316,7 +259,8 @@ for path in sorted(glob.glob(folder + '/*.json')):
 for row in whole.get('benchmarks', []):
     if not row.get('forced') and row['baseline_ms'] and row['ms'] > 0:
         parent, ms = next(iter(row['baseline_ms'].items()))
-        chosen.setdefault((row['op'], row['n'], parent), []).append((ms / row['ms'], row['case']))
+        op = row['op'] if row['precision'] == 'fp64' else f'{row["op"]} {row["precision"]}'
+        chosen.setdefault((op, row['n'], parent), []).append((ms / row['ms'], row['case']))
 for (op, n, parent), pairs in chosen.items():
     lost = ' '.join(f'{case} ({ratio:.2f}x)' for ratio, case in sorted(pairs) if ratio < 1)
     print(f'{op} n {n}: {len(pairs)} cases, {math.exp(sum(math.log(ratio) for ratio, _ in pairs) / len(pairs)):.3f} times as fast as {parent}; slower: {lost or "none"}')
@@ -367,18 +311,24 @@ table() { echo stencil27_160 elasticity_64 stencil7_220 stencil27_window_128 ste
 rest() { "$bin/tcbench" list | awk '{ print $1 }' | grep -vxF "$(table | tr ' ' '\n')" | tr '\n' ' '; }
 files() { find "$work/matrices" -name '*.gz' | if [ "${BENCH_OPERATORS:-1}" = 0 ]; then grep -v '\.petsc\.gz$'; else cat; fi | sort | tr '\n' ' '; }
 few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k; }
-blocks() { # the large ones first, since most is lost with them when the time is up
-  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 p2:32 rmat:18 circuit:400000 laplace27:64 interpolation:40 lp:40000
-  echo elasticity_28 stokes:24 ex56_24 qcd_11 long_2k like_cant like_pdb1HYS like_scircuit "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz
+blocks() { # the large ones and those with aims first, since most is lost with them when the time is up
+  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 rmat:18 elasticity_28 qcd_11 long_2k
+  echo p2:32 circuit:400000 laplace27:64 interpolation:40 lp:40000 stokes:24 ex56_24 like_cant like_pdb1HYS like_scircuit
+  echo "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz like_consph like_shipsec1 like_rma10 like_cop20k_A like_pwtk like_mip1
+  echo like_conf5_4-8x8-10 like_dc2 like_mac_econ_fwd500 like_Si41Ge41H72
 }
 
 bench_table() { bench_part table 130 "$(table)" 4 spmv -groups 5; }
 bench_rest() { bench_part rest 130 "$(rest) $(files)" 10 spmv -groups 5 -ways auto,hybrid_mma,hybrid_fma; }
 bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways auto; }
 bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose -groups 5 -ways auto; }
-bench_spmm() { bench_part spmm 150 "$(blocks | tr '\n' ' ')" 3 spmm -spmm_n 8,32,128 -groups 5; }
+bench_spmm() {
+  bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
+  bench_part spmm 150 "$(blocks | tr '\n' ' ')" 6 spmm -spmm_n 8,32,128 -groups 5 -group_ms 2
+}
 bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
+bench_precision() { bench_part precision 120 "elasticity_64 circuit_3m stencil27_window_128 stencil7_220 stencil27_160" 3 spmv -precision fp32,bf16,fp16 -groups 5 -ways auto; }
 
 stage_bench() {
   local part
@@ -411,6 +361,7 @@ one_stage() ( # in a shell of its own, whose jobs are no other stage's
 [ $# -gt 0 ] || set -- all
 [ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers bench
 unpack
+source "$work/solvers.sh"
 environment
 rm -f "$out/results.tsv" "$out/tests.log" "$out/sanitize.log" "$out/solvers.tsv" "$out/bench.txt"
 touch "$out/results.tsv"
@@ -423,7 +374,7 @@ for each in "$@"; do
   one_stage "$each"
 done
 wait
-[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\trows\tnonzeros\n'; cat "$out/solvers.tsv"; }
+[ ! -s "$out/solvers.tsv" ] || { printf 'case\tnp\ttype\titerations\tresidual\tseconds\tcounters\trows\tnonzeros\tcolumns\tprecision\tfirst\tkernel\n'; cat "$out/solvers.tsv"; }
 grep -P '\tfailed\t' "$out/results.tsv" | head -n 40
 printf '%s passed, %s failed, %s skipped in %s s\n' "$(grep -cP '\tpassed\t' "$out/results.tsv")" "$(grep -cP '\tfailed\t' "$out/results.tsv")" "$(grep -cP '\tskipped\t' "$out/results.tsv")" "$((SECONDS - begin))"
 ! grep -qP '\tfailed\t' "$out/results.tsv"

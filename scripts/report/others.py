@@ -2,6 +2,7 @@
 from report.rows import chosen, error, geometric_mean, listed, over_parent, parent_ms, ratio, size_of, table
 
 SLOWEST_ON_HOST = 1.5
+BLOCKS, NARROW = 'ex2_', 'ex3_'  # cases of our own tutorials
 
 
 def section_tests(tests):
@@ -28,25 +29,58 @@ def section_host(results, where):
 
 
 def solves(lines):
-    """Lines of solvers.tsv, paired: the solve with our type carries the baseline's time and iterations"""
+    """
+    Lines of solvers.tsv: the solve with our type carries the baseline's time and iterations. That is the solve with the parent type, or for a preconditioner of fewer bits
+    the one with all of them. Lines of our own tutorials tell columns, precision, seconds of the first time and kernel, too.
+    """
     baseline, entries = {}, []
-    for case, np, kind, iterations, residual, seconds, counters, size, nnz in lines:
+    for line in lines:
+        case, np, kind, iterations, residual, seconds, counters, size, nnz = line[:9]
+        n, precision, first, kernel = line[9:] if len(line) > 9 else ('1', 'fp64', '-', '-')
+        solve = (case, np, n)
         if kind == 'aijcusparse':
-            baseline[case, np] = (iterations, float(seconds))
+            baseline[solve] = (kind, iterations, seconds, first)
             continue
-        expected, base_seconds = baseline.get((case, np), ('-', 0.0))
-        entries.append({'op': 'solve', 'case': case, 'rows': int(size), 'cols': int(size), 'nnz': int(nnz), 'n': 1, 'ranks': int(np), 'precision': 'fp64', 'kernel': 'auto', 'ms': 1000 * float(seconds), 'ms_spread': 0.0,
-                        'iterations': int(iterations) if iterations.isdigit() else -1, 'baseline_iterations': int(expected) if expected.isdigit() else -1, 'residual': residual,
-                        'hits_refills_rebuilds': counters, 'baseline_ms': {'aijcusparse': 1000 * base_seconds}})
+        name, expected, base_seconds, base_first = baseline.get(solve, ('aijcusparse', '-', '0', '-'))
+        entry = {'op': 'solve', 'case': case, 'rows': int(size), 'cols': int(size), 'nnz': int(nnz), 'n': int(n), 'ranks': int(np), 'precision': precision, 'kernel': 'auto' if kernel == '-' else kernel,
+                 'ms': 1000 * float(seconds), 'ms_spread': 0.0, 'iterations': int(iterations) if iterations.isdigit() else -1, 'baseline_iterations': int(expected) if expected.isdigit() else -1, 'residual': residual,
+                 'hits_refills_rebuilds': counters, 'baseline_ms': {name: 1000 * float(base_seconds)}}
+        if first != '-':
+            entry |= {'first_ms': 1000 * float(first), 'baseline_first_ms': 1000 * float(base_first) if base_first != '-' else 0.0}
+        if case.startswith(NARROW) and precision == 'fp64':
+            baseline[solve] = ('aijtccusparse_fp64', iterations, seconds, first)
+            entry['baseline_ms'] = {}
+        entries.append(entry)
     return entries
+
+
+def section_petsc_tutorials(rows):
+    cells = [(row['case'], row['rows'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}', ratio(over_parent(row) if row['ms'] else 0), row['residual'], row['hits_refills_rebuilds'])
+             for row in rows]
+    return ["PETSc's tutorials, unmodified; milliseconds of the first solve of a process, packing included, the faster of two processes for either type on one processor, of one on two, which share a GPU.",
+            'Counters are those of the printed operator.', ''] + \
+        table(('case', 'rows', 'processes', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'residual', 'hits/refills/rebuilds'), cells)
+
+
+def section_blocks(rows):
+    cells = [(row['case'], row['rows'], row['n'], row['kernel'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}',
+              ratio(over_parent(row)), f'{row["first_ms"]:.1f}', f'{row["baseline_first_ms"]:.1f}',
+              row['residual']) for row in rows]
+    return ['### Blocks of right-hand sides', '', '`tutorials/ex2.c`: milliseconds of the second solve; "first" are those of the first one, packing included, and with the fewest columns the loading of libraries.',
+            'The residual is that of the worst column, over its right-hand side.', ''] + \
+        table(('case', 'rows', 'columns', 'kernel', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'first', 'aijcusparse first', 'residual'), cells)
+
+
+def section_narrow(rows):
+    cells = [(row['case'], row['rows'], row['precision'], row['iterations'], f'{row["ms"]:.1f}', ratio(row['baseline_ms'].get('aijtccusparse_fp64', 0) / row['ms']), row['residual']) for row in rows]
+    return ['### Preconditioners of fewer bits', '', '`tutorials/ex3.c`: the matrices of multigrid rounded, the solver in fp64; milliseconds of the second solve.', ''] + \
+        table(('case', 'rows', 'preconditioner', 'iterations', 'ms', 'over fp64', 'residual'), cells)
 
 
 def section_solvers(results):
     rows = [row for row in results if row['op'] == 'solve']
     if not rows:
         return []
-    cells = [(row['case'], row['rows'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}', ratio(over_parent(row) if row['ms'] else 0), row['residual'], row['hits_refills_rebuilds'])
-             for row in rows]
-    return ['## Solves', '', "PETSc's tutorials, unmodified; milliseconds of the first solve of a process, packing included, the faster of two processes for either type on one processor, of one on two, which share a GPU.",
-            'Counters are those of the printed operator.', ''] + \
-        table(('case', 'rows', 'processes', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'residual', 'hits/refills/rebuilds'), cells)
+    petsc = [row for row in rows if not row['case'].startswith((BLOCKS, NARROW))]
+    blocks, narrow = ([row for row in rows if row['case'].startswith(prefix) and row['ms'] > 0] for prefix in (BLOCKS, NARROW))
+    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else [])

@@ -32,13 +32,13 @@ def geometric_mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float('nan')
 
 
-def chosen(rows, *ops):
-    """What the type does by itself"""
-    return [row for row in rows if row['op'] in ops and not row.get('forced') and row['ms'] > 0]
+def chosen(rows, *ops, rounded=False):
+    """What the type does by itself, with the entries as they are or rounded"""
+    return [row for row in rows if row['op'] in ops and not row.get('forced') and row['ms'] > 0 and (row['precision'] != 'fp64') == rounded]
 
 
 def forced(rows, *ops):
-    return [row for row in rows if row['op'] in ops and row.get('forced') and row['ms'] > 0]
+    return [row for row in rows if row['op'] in ops and row.get('forced') and row['ms'] > 0 and row['precision'] == 'fp64']
 
 
 def parent_ms(row):

@@ -40,8 +40,9 @@ def cases(rows, others):
         ms = {other['way']: other['ms'] for other in others if other['case'] == row['case']}
         cells.append((*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row.get("ms_spread", 0):.4f}', *(milliseconds(ms.get(way)) for way in ways), milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)),
                       milliseconds(row.get('floor_ms')), ratio(over_floor(row)), ratio(over_parent(row), LEAST), ratio(over_cusparse(row)), f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}',
-                      error(row), bits(row)))
-    return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'error/bound', 'bits of the host'), cells)
+                      milliseconds(row.get('first_ms')), milliseconds(row.get('baseline_first_ms')), error(row), bits(row)))
+    return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'first',
+                  'aijcusparse first', 'error/bound', 'bits of the host'), cells)
 
 
 def better_forced(rows, others):
@@ -58,7 +59,8 @@ def section_spmm(results, op):
     if not rows:
         return []
     widths = {n: [row for row in rows if row['n'] == n] for n in sorted({row['n'] for row in rows})}
-    lines = [f'## {TITLES[op]}', '', 'Dense matrices by columns, as PETSc has them. "floor" is CSR, B and C once each at the speed of a device copy. Less than 1.5x aijcusparse is bold.', '']
+    lines = [f'## {TITLES[op]}', '', 'Dense matrices by columns, as PETSc has them. "floor" is CSR, B and C once each at the speed of a device copy, "first" the first product of a new matrix, conversion and C included,',
+             'CSR on the device before. Less than 1.5x aijcusparse is bold.', '']
     lines += summary(widths)[:-1] + better_forced(rows, others)
     for n, part in widths.items():
         lines += [f'### {n} columns', ''] + cases(part, [other for other in others if other['n'] == n])

@@ -99,6 +99,17 @@ def section_spmv(results, copy_gbs):
     return lines + cases(rows, copy_gbs)
 
 
+def section_precision(results):
+    """Rounded entries, beside the same product with the entries as they are where that was measured, too"""
+    rows, full = chosen(results, 'spmv', rounded=True), {row['case']: row['ms'] for row in chosen(results, 'spmv')}
+    if not rows:
+        return []
+    cells = [(*size_of(row), row['precision'], kernel(row), f'{milliseconds(row["ms"])} +- {row["ms_spread"]:.4f}', milliseconds(full.get(row['case'])), milliseconds(parent_ms(row)), ratio(full.get(row['case'], 0) / row['ms']),
+              ratio(over_parent(row)), f'{gbs(row):.0f}', f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}', error(row), bits(row)) for row in sorted(rows, key=lambda row: (row['precision'], row['case']))]
+    return ['## MatMult with rounded entries', '', 'Opt-in, `-mat_aijtccusparse_precision`; aijcusparse multiplies in double precision. The error is over the bound that rounding has.', ''] + \
+        table(('case', 'rows', 'nonzeros', 'precision', 'kernel', 'MatMult', 'fp64', 'aijcusparse', 'over fp64', 'over aijcusparse', 'GB/s', 'build', 'refill', 'error/bound', 'bits of the host'), cells)
+
+
 def section_operation(results, op, title):
     """MatMultAdd() and MatMultTranspose(), of a few cases"""
     rows = chosen(results, op)
