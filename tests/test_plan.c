@@ -366,6 +366,15 @@ static void choice_by_time(void **state)
 }
 
 /* As many products as 0.2 ms hold, one at least and five at most */
+/* Three bytes of columns per entry and less are regular enough */
+static void doubt_by_bytes_of_columns(void **state)
+{
+  (void)state;
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 3000}));
+  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 3001}));
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
+}
+
 static void size_of_timed_groups(void **state)
 {
   static const struct {
@@ -405,7 +414,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

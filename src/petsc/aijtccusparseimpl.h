@@ -163,6 +163,7 @@ PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, in
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
+PETSC_INTERN PetscBool      MatTCMayTry(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, tc_stream, PetscBool *);
 
 /* ensure.c */

@@ -1,5 +1,5 @@
 /*
-  The choice that is left to measurement: on a GPU, when a pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
+  The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
   the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be faster by a margin, since its bits are not
   ours.
 */
@@ -43,6 +43,12 @@ static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec x, Vec
   PetscCall(PetscPopErrorHandler());
   *works = ierr == PETSC_SUCCESS ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does nobody ask for a format or a precision, and can products be timed where they run? */
+PetscBool MatTCMayTry(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
+{
+  return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && tc_plan_backend(side->plan)->time_begin);
 }
 
 /* One product, ours or theirs */
@@ -139,7 +145,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_st
   PetscBool         x_device, z_device;
 
   PetscFunctionBegin;
-  if (tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_AUTO || tc->settings.precision != MAT_AIJTCCUSPARSE_PRECISION_FP64 || !backend->time_begin) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatTCMayTry(tc, side) || !tc_plan_in_doubt(side->plan)) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCGetCounters(side, &counters);
   if (trial->pattern != counters.rebuilds) {
     PetscCall(PetscMemzero(trial, sizeof(*trial)));

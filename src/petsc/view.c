@@ -84,6 +84,7 @@ static PetscErrorCode MatTCViewSide(const Mat_AIJTCCUSPARSE *tc, const char name
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%.3f slots and %.2f bytes per nonzero\n", name, (double)total[SUM_SLOTS] / (double)total[SUM_NONZEROS], (double)total[SUM_BYTES] / (double)total[SUM_NONZEROS]));
   }
   if (words && words->plan && words->trial.timed) PetscCall(MatTCViewTrial(words, viewer));
+  else if (words && words->plan && !name[0] && MatTCMayTry(tc, words) && !tc_plan_in_doubt(words->plan)) PetscCall(PetscViewerASCIIPrintf(viewer, "  not timed against cuSPARSE, which has never been faster where columns are packed so tightly\n"));
   if (total[SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %sMatMult() of %" PetscInt64_FMT " local matrices left to cuSPARSE, which was more than %d%% faster: the bits are cuSPARSE's\n", name, total[SUM_LOST], TC_TRIAL_MARGIN));
   if (total[SUM_DECLINED]) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%" PetscInt64_FMT " of the local matrices left to %s%s%s\n", name, total[SUM_DECLINED], tc->parent->type, told ? ": " : "", told ? words->reason : ""));

@@ -65,6 +65,11 @@ double tc_choose_csr_floor_ms(int sm, const tc_stats *S)
   return P == NULL || bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us / 1000;
 }
 
+int tc_choose_in_doubt(const tc_stats *S)
+{
+  return S->index_bytes > 3 * S->num_nonzeros;
+}
+
 static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char why[TC_MAX_WHY])
 {
   const policy *P = find_policy(sm);

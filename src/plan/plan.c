@@ -257,6 +257,11 @@ double tc_plan_csr_floor_ms(const tc_plan *plan)
   return tc_choose_csr_floor_ms(plan->sm, &plan->stats);
 }
 
+int tc_plan_in_doubt(const tc_plan *plan)
+{
+  return tc_choose_in_doubt(&plan->stats);
+}
+
 const tc_kernel *tc_plan_kernel(const tc_plan *plan)
 {
   return plan->kernel;
