@@ -3,7 +3,8 @@
 
   scripts/gpu-report.py FOLDER [TO]     the folder that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 
-Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so.
+Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
+a reader has to know, such as parts that ran on another tree.
 """
 import csv
 import json
@@ -38,7 +39,7 @@ def read_report(folder, environment):
     """What goes to the JSON file"""
     bench, host = read_json(os.path.join(folder, 'bench.json')), read_json(os.path.join(folder, 'bench-host.json'))
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
-            'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0),
+            'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
             'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_table(os.path.join(folder, 'results.tsv'))],
             'benchmarks': bench['benchmarks'] + host['benchmarks'] + others.solves(read_table(os.path.join(folder, 'solvers.tsv')))}
 
@@ -62,6 +63,8 @@ def write_markdown(report, environment, path):
         where = f'One core of {environment.get("cpu", "the machine")}' + (f', {environment["host_beside"]}' if 'host_beside' in environment else '')
     lines = ['# GPU report', '', f'Made by `scripts/gpu-report.py` from a run of the GPU kit (`scripts/pack-gpu-kit.sh`) on {report["date"]}: {report["device"]}, driver {report["driver"]}, CUDA {report["cuda"]}, cuSPARSE {report["cusparse"]}, PETSc {report["petsc"]};',
              f'device copy {report["copy_gbs"]:.0f} GB/s. Sources: digest `{report["digest"][:16]}`.', '']
+    if report['note']:
+        lines += [report['note'], '']
     counts = {status: sum(test['status'] == status for test in report['tests']) for status in ('passed', 'failed', 'skipped')}
     lines += [f'Tests, below: {counts["passed"]} passed, {counts["failed"]} failed, {counts["skipped"]} skipped.', '']
     lines += spmv.section_spmv(on_device, report['copy_gbs'])
