@@ -142,15 +142,18 @@ static PetscErrorCode TimeOnce(const Round *R, Candidate *C, double *seconds)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Milliseconds of the first product of all with a new matrix, C and what is packed included; the parent type's copy on the device is made before */
+/* Milliseconds of the first product of all with a new matrix, C and what is packed included; B and the parent type's copy are brought to the device before */
 static PetscErrorCode TimeFirst(const Round *R, Candidate *C, double *ms)
 {
-  const PetscInt *i, *j;
-  PetscScalar    *a;
-  PetscMemType    type;
-  double          seconds = 0;
+  const PetscInt    *i, *j;
+  const PetscScalar *b;
+  PetscScalar       *a;
+  PetscMemType       type;
+  double             seconds = 0;
 
   PetscFunctionBeginUser;
+  PetscCall(MatDenseGetArrayReadAndMemType(R->B, &b, &type));
+  PetscCall(MatDenseRestoreArrayReadAndMemType(R->B, &b));
   PetscCall(MatSeqAIJGetCSRAndMemType(C->mat, &i, &j, &a, &type));
   PetscCall(TimeOnce(R, C, &seconds));
   *ms = seconds * 1000;
