@@ -366,12 +366,12 @@ static void choice_by_time(void **state)
 }
 
 /* As many products as 0.2 ms hold, one at least and five at most */
-/* Three bytes of columns per entry and less are regular enough */
+/* Two and a half bytes of columns per entry and less are regular enough */
 static void doubt_by_bytes_of_columns(void **state)
 {
   (void)state;
-  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 3000}));
-  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 3001}));
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2500}));
+  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2501}));
   assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
 }
 
@@ -381,7 +381,7 @@ static void size_of_timed_groups(void **state)
     double ms;
     int    products;
   } cases[] = {
-    {0, 5}, {0.005, 5}, {0.04, 5}, {0.0401, 5}, {0.051, 4}, {0.09, 3}, {0.11, 2}, {0.2, 1}, {7, 1},
+    {0, 20}, {0.005, 20}, {0.01, 20}, {0.0101, 20}, {0.011, 19}, {0.04, 5}, {0.0401, 5}, {0.051, 4}, {0.09, 3}, {0.11, 2}, {0.2, 1}, {7, 1},
   };
 
   (void)state;

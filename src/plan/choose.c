@@ -67,7 +67,7 @@ double tc_choose_csr_floor_ms(int sm, const tc_stats *S)
 
 int tc_choose_in_doubt(const tc_stats *S)
 {
-  return S->index_bytes > 3 * S->num_nonzeros;
+  return 2 * S->index_bytes > 5 * S->num_nonzeros;
 }
 
 static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char why[TC_MAX_WHY])
@@ -134,7 +134,7 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 int tc_choose_timed_products(double product_ms)
 {
   const double group_ms = 0.2; // the clock of the device, and gaps between its launches, are a few microseconds
-  const int    most     = 5;
+  const int    most     = 20;
 
   return product_ms * most <= group_ms ? most : product_ms >= group_ms ? 1 : (int)ceil(group_ms / product_ms);
 }

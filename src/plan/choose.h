@@ -35,14 +35,15 @@ typedef struct {
 double tc_choose_csr_floor_ms(int sm, const tc_stats *stats);
 
 /*
-  Is it worth timing the other way at all? Columns packed into 3 bytes per entry or less are regular; of the 79 matrices of docs/gpu-report.md cuSPARSE was faster on none of
-  these, and by 8% or more on some of those with 3.8 and more.
+  Is it worth timing the other way at all? Columns packed into 2.5 bytes per entry or less are regular; of the 79 matrices of docs/gpu-report.md cuSPARSE was faster on none
+  of these, and on some of those with 2.67 and more.
 */
 int tc_choose_in_doubt(const tc_stats *stats);
 
 /*
-  How many products that take so long make a group: 0.2 ms of them, at most 5. Each group has one more before it, so a trial costs TC_TRIAL_FIRST + 1 products if ours
-  are at that floor, else one more and twice (group + 1) in each round: at most 40 (16 if settled after the first round), or 16 (8) of more than 0.2 ms.
+  How many products that take so long make a group: 0.2 ms of them, at most 20. Each group has one more before it, so a trial costs TC_TRIAL_FIRST + 1 products if ours
+  are at that floor, else one more and twice (group + 1) in each round: at most 130 of 10 us or less, 1.3 ms (46 if settled after the first round), 40 (16) of 0.05 ms, 16
+  (8) of more than 0.2 ms. Five of 10 us were too few to see 7%.
 */
 int tc_choose_timed_products(double product_ms);
 

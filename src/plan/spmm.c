@@ -1,6 +1,7 @@
 #include "spmm.h"
 #include "csr_lists.h"
 #include "plan.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,16 @@ typedef struct {
 } room;
 
 /* What the choice of a kernel depends on */
-typedef enum { WORK, MEAN_ROW, LONGEST_ROW, SCATTERED, NUM_QUANTITIES } quantity; // WORK: mean row times columns, multiplications per row
+typedef enum {
+  COLUMNS,
+  WORK, // mean row times columns: multiplications per row
+  ENTRIES,
+  MEAN_ROW,
+  LONGEST_ROW,
+  SCATTERED, // share of entries whose column is not near one of the row above
+  PER_TILE,  // entries in 8 rows and 4 of their distinct columns
+  NUM_QUANTITIES
+} quantity;
 
 struct tc_spmm {
   const tc_backend     *backend;
@@ -27,7 +37,7 @@ struct tc_spmm {
   int                   sm;
   int                   seen; // `key` and what follows are valid
   tc_key                key;
-  double                quantity[NUM_QUANTITIES]; // all but WORK
+  double                quantity[NUM_QUANTITIES]; // all but COLUMNS and WORK
   tc_csr_lists          lists;          // without the list itself, ...
   int32_t              *local_list;     // ... which is here
   int32_t               longest_column; // -1: not counted yet
@@ -38,23 +48,39 @@ struct tc_spmm {
 };
 
 /*
-  The first rule that applies and whose format has a kernel decides. Measured on an H200 with `test_spmm_kernels -bench 8,16,32,64,128` (docs/performance.md): slices win
-  where neighbouring rows touch neighbouring columns and there is little to do for a row, tiles where there is more, CSR everywhere else. The host has kernels for CSR
-  only.
+  The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on the 35 cases of docs/gpu-report.md, H200: what it takes is
+  within 3% of the fastest kernel in the geometric mean. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
+  of which the longest does not take long; rows in segments need many of them to fill a device with tiles. The host has kernels for CSR only.
 */
+enum { MAX_CONDITIONS = 3 };
+
+typedef struct {
+  quantity quantity;
+  double   at_least, below;
+} condition;
+
+#define AT_LEAST(quantity, bound) {quantity, bound, INFINITY}
+#define BELOW(quantity, bound)    {quantity, -INFINITY, bound}
+
 static const struct {
   const char *format;
-  quantity    quantity;
-  int         at_least; // or at most
-  double      bound;
+  int         num;
+  condition   condition[MAX_CONDITIONS];
 } rules[] = {
-  {"csr",    SCATTERED,   1, 0.5},
-  {"csr",    LONGEST_ROW, 1, 256},
-  {"hybrid", WORK,        0, 700},
-  {"bittcf", WORK,        1, 0  },
-  {"hybrid", WORK,        1, 0  },
-  {"csr",    WORK,        1, 0  },
+  {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                    },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 64)}                          },
+  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                       },
+  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(ENTRIES, 4e6)}                      },
+  {"hybrid", 3, {AT_LEAST(PER_TILE, 5.2), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}},
+  {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}  },
+  {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}},
+  {"bittcf", 0, {{0}}                                                               },
+  {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 256)}                    },
+  {"csr",    0, {{0}}                                                               },
 };
+
+#undef AT_LEAST
+#undef BELOW
 
 /* Formats whose kernels multiply the structural zeros of a tile */
 static const char *const with_structural_zeros[] = {"bittcf"};
@@ -118,7 +144,9 @@ static double scattered_share(const tc_csr_view *rows)
   const int32_t stride = rows->num_rows > SAMPLE ? rows->num_rows / SAMPLE : 1;
   int64_t       entries = 0, far = 0;
 
-  for (int32_t i = 1; i < rows->num_rows; i += stride) {
+  for (int32_t s = 0; s * (int64_t)stride < rows->num_rows; ++s) {
+    const int32_t i = s * stride + (int32_t)((uint32_t)s * 2654435761u % (uint32_t)stride); // the lines of a grid must not be in step with the sample
+    if (i < 1 || i >= rows->num_rows) continue;
     const int32_t above = rows->row_ptr[i - 1], first = rows->row_ptr[i], length = rows->row_ptr[i + 1] - first;
 
     for (int32_t k = 0; k < length; ++k) far += above + k >= first || abs(rows->col[first + k] - rows->col[above + k]) > NEAR;
@@ -144,6 +172,41 @@ static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream
   return tc_from_backend(S->backend, status);
 }
 
+static int by_column(const void *a, const void *b)
+{
+  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+
+  return (x > y) - (x < y);
+}
+
+/* Entries per tile of 8 rows and 4 of their distinct columns, of a sample; rows count as far as their first segment */
+static tc_status entries_per_tile(const tc_csr_view *rows, double *per_tile)
+{
+  enum { SAMPLE = 256, ROWS = 8 };
+  const int32_t windows = rows->num_rows / ROWS, num = windows < SAMPLE ? windows : SAMPLE;
+  int64_t       entries = 0, columns = 0;
+  int32_t      *col     = malloc(ROWS * TC_SPMM_SEGMENT * sizeof *col);
+
+  TC_CHECK(col != NULL, TC_ERR_MEMORY, "no host memory for a sample of %d rows", ROWS);
+  for (int32_t s = 0; s < num; ++s) {
+    const int32_t first = ROWS * (int32_t)((int64_t)s * windows / num);
+    int32_t       n     = 0;
+
+    for (int32_t i = first; i < first + ROWS; ++i) {
+      const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i], taken = length < TC_SPMM_SEGMENT ? length : TC_SPMM_SEGMENT;
+
+      memcpy(col + n, rows->col + rows->row_ptr[i], (size_t)taken * sizeof *col);
+      n += taken;
+    }
+    qsort(col, (size_t)n, sizeof *col, by_column);
+    for (int32_t k = 0; k < n; ++k) columns += k == 0 || col[k] != col[k - 1];
+    entries += n;
+  }
+  free(col);
+  *per_tile = columns > 0 ? 4.0 * (double)entries / (double)columns : 0;
+  return TC_OK;
+}
+
 tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
 {
   int32_t   longest = 0;
@@ -159,7 +222,9 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
   S->quantity[MEAN_ROW]    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
   S->quantity[LONGEST_ROW] = longest;
   S->quantity[SCATTERED]   = scattered_share(rows);
-  status                   = list_rows(S, rows, stream);
+  S->quantity[ENTRIES]     = (double)rows->nnz;
+  status                   = entries_per_tile(rows, &S->quantity[PER_TILE]);
+  if (status == TC_OK) status = list_rows(S, rows, stream);
   if (status != TC_OK) forget_pattern(S);
   TC_CALL(status);
   S->key  = *key;
@@ -236,13 +301,19 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;
   }
-  S->quantity[WORK] = n * S->quantity[MEAN_ROW];
+  S->quantity[COLUMNS] = n;
+  S->quantity[WORK]    = n * S->quantity[MEAN_ROW];
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
-  else snprintf(S->why, sizeof S->why, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%", n, S->quantity[MEAN_ROW], S->quantity[LONGEST_ROW], 100 * S->quantity[SCATTERED]);
+  else snprintf(S->why, sizeof S->why, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%; %.1f entries per tile", n, S->quantity[MEAN_ROW], S->quantity[LONGEST_ROW], 100 * S->quantity[SCATTERED], S->quantity[PER_TILE]);
   for (size_t r = 0; r < sizeof rules / sizeof rules[0] && *kernel == NULL; ++r) {
-    const double value = S->quantity[rules[r].quantity];
+    int holds = is_allowed(S, rules[r].format);
 
-    if (is_allowed(S, rules[r].format) && (rules[r].at_least ? value >= rules[r].bound : value <= rules[r].bound)) *kernel = tc_spmm_find(S, rules[r].format);
+    for (int c = 0; c < rules[r].num; ++c) {
+      const condition *C = &rules[r].condition[c];
+
+      holds = holds && S->quantity[C->quantity] >= C->at_least && S->quantity[C->quantity] < C->below;
+    }
+    if (holds) *kernel = tc_spmm_find(S, rules[r].format);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
   return TC_OK;
