@@ -1,7 +1,7 @@
 #include "spmm.h"
 #include "csr_lists.h"
 #include "plan.h"
-#include <math.h>
+#include "spmm_rules.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,25 +19,13 @@ typedef struct {
   size_t bytes;
 } room;
 
-/* What the choice of a kernel depends on */
-typedef enum {
-  COLUMNS,
-  WORK, // mean row times columns: multiplications per row
-  ENTRIES,
-  MEAN_ROW,
-  LONGEST_ROW,
-  SCATTERED, // share of entries whose column is not near one of the row above
-  PER_TILE,  // entries in 8 rows and 4 of their distinct columns
-  NUM_QUANTITIES
-} quantity;
-
 struct tc_spmm {
   const tc_backend     *backend;
   tc_spmm_options       options;
   int                   sm;
   int                   seen; // `key` and what follows are valid
   tc_key                key;
-  double                quantity[NUM_QUANTITIES]; // all but COLUMNS and WORK
+  tc_spmm_traits        traits;
   tc_csr_lists          lists;          // without the list itself, ...
   int32_t              *local_list;     // ... which is here
   int32_t               longest_column; // -1: not counted yet
@@ -46,41 +34,6 @@ struct tc_spmm {
   int64_t               count;
   char                  why[160];
 };
-
-/*
-  The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on the 35 cases of docs/gpu-report.md, H200: what it takes is
-  within 3% of the fastest kernel in the geometric mean. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
-  of which the longest does not take long; rows in segments need many of them to fill a device with tiles. The host has kernels for CSR only.
-*/
-enum { MAX_CONDITIONS = 3 };
-
-typedef struct {
-  quantity quantity;
-  double   at_least, below;
-} condition;
-
-#define AT_LEAST(quantity, bound) {quantity, bound, INFINITY}
-#define BELOW(quantity, bound)    {quantity, -INFINITY, bound}
-
-static const struct {
-  const char *format;
-  int         num;
-  condition   condition[MAX_CONDITIONS];
-} rules[] = {
-  {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                    },
-  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 64)}                          },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                       },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(ENTRIES, 4e6)}                      },
-  {"hybrid", 3, {AT_LEAST(PER_TILE, 5.2), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}},
-  {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}  },
-  {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}},
-  {"bittcf", 0, {{0}}                                                               },
-  {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 256)}                    },
-  {"csr",    0, {{0}}                                                               },
-};
-
-#undef AT_LEAST
-#undef BELOW
 
 /* Formats whose kernels multiply the structural zeros of a tile */
 static const char *const with_structural_zeros[] = {"bittcf"};
@@ -137,24 +90,6 @@ int tc_spmm_has_seen(const tc_spmm *S, const tc_key *key)
   return S->seen && S->key.id == key->id && S->key.pattern == key->pattern && S->key.nnz == key->nnz;
 }
 
-/* Share of entries whose column is not near that of the entry above; of rows in a sample */
-static double scattered_share(const tc_csr_view *rows)
-{
-  enum { SAMPLE = 1024, NEAR = 16 };
-  const int32_t stride = rows->num_rows > SAMPLE ? rows->num_rows / SAMPLE : 1;
-  int64_t       entries = 0, far = 0;
-
-  for (int32_t s = 0; s * (int64_t)stride < rows->num_rows; ++s) {
-    const int32_t i = s * stride + (int32_t)((uint32_t)s * 2654435761u % (uint32_t)stride); // the lines of a grid must not be in step with the sample
-    if (i < 1 || i >= rows->num_rows) continue;
-    const int32_t above = rows->row_ptr[i - 1], first = rows->row_ptr[i], length = rows->row_ptr[i + 1] - first;
-
-    for (int32_t k = 0; k < length; ++k) far += above + k >= first || abs(rows->col[first + k] - rows->col[above + k]) > NEAR;
-    entries += length;
-  }
-  return entries > 0 ? (double)far / (double)entries : 0;
-}
-
 /* The lists of rows, in one allocation */
 static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
 {
@@ -172,58 +107,13 @@ static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream
   return tc_from_backend(S->backend, status);
 }
 
-static int by_column(const void *a, const void *b)
-{
-  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-  return (x > y) - (x < y);
-}
-
-/* Entries per tile of 8 rows and 4 of their distinct columns, of a sample; rows count as far as their first segment */
-static tc_status entries_per_tile(const tc_csr_view *rows, double *per_tile)
-{
-  enum { SAMPLE = 256, ROWS = 8 };
-  const int32_t windows = rows->num_rows / ROWS, num = windows < SAMPLE ? windows : SAMPLE;
-  int64_t       entries = 0, columns = 0;
-  int32_t      *col     = malloc(ROWS * TC_SPMM_SEGMENT * sizeof *col);
-
-  TC_CHECK(col != NULL, TC_ERR_MEMORY, "no host memory for a sample of %d rows", ROWS);
-  for (int32_t s = 0; s < num; ++s) {
-    const int32_t first = ROWS * (int32_t)((int64_t)s * windows / num);
-    int32_t       n     = 0;
-
-    for (int32_t i = first; i < first + ROWS; ++i) {
-      const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i], taken = length < TC_SPMM_SEGMENT ? length : TC_SPMM_SEGMENT;
-
-      memcpy(col + n, rows->col + rows->row_ptr[i], (size_t)taken * sizeof *col);
-      n += taken;
-    }
-    qsort(col, (size_t)n, sizeof *col, by_column);
-    for (int32_t k = 0; k < n; ++k) columns += k == 0 || col[k] != col[k - 1];
-    entries += n;
-  }
-  free(col);
-  *per_tile = columns > 0 ? 4.0 * (double)entries / (double)columns : 0;
-  return TC_OK;
-}
-
 tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
 {
-  int32_t   longest = 0;
   tc_status status;
 
   if (tc_spmm_has_seen(S, key)) return TC_OK;
   forget_pattern(S);
-  for (int32_t i = 0; i < rows->num_rows; ++i) {
-    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
-
-    if (length > longest) longest = length;
-  }
-  S->quantity[MEAN_ROW]    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
-  S->quantity[LONGEST_ROW] = longest;
-  S->quantity[SCATTERED]   = scattered_share(rows);
-  S->quantity[ENTRIES]     = (double)rows->nnz;
-  status                   = entries_per_tile(rows, &S->quantity[PER_TILE]);
+  status = tc_spmm_measure(rows, &S->traits);
   if (status == TC_OK) status = list_rows(S, rows, stream);
   if (status != TC_OK) forget_pattern(S);
   TC_CALL(status);
@@ -292,6 +182,8 @@ static int is_allowed(const tc_spmm *S, const char *format)
 
 tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
 {
+  const char *format;
+
   *kernel = NULL;
   TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   if (S->sm > 0 && S->options.format != NULL) {
@@ -301,19 +193,10 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;
   }
-  S->quantity[COLUMNS] = n;
-  S->quantity[WORK]    = n * S->quantity[MEAN_ROW];
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
-  else snprintf(S->why, sizeof S->why, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%; %.1f entries per tile", n, S->quantity[MEAN_ROW], S->quantity[LONGEST_ROW], 100 * S->quantity[SCATTERED], S->quantity[PER_TILE]);
-  for (size_t r = 0; r < sizeof rules / sizeof rules[0] && *kernel == NULL; ++r) {
-    int holds = is_allowed(S, rules[r].format);
-
-    for (int c = 0; c < rules[r].num; ++c) {
-      const condition *C = &rules[r].condition[c];
-
-      holds = holds && S->quantity[C->quantity] >= C->at_least && S->quantity[C->quantity] < C->below;
-    }
-    if (holds) *kernel = tc_spmm_find(S, rules[r].format);
+  else tc_spmm_say_traits(&S->traits, n, sizeof S->why, S->why);
+  for (int rule = 0; *kernel == NULL && (format = tc_spmm_next_rule(&S->traits, n, &rule)) != NULL;) {
+    if (is_allowed(S, format)) *kernel = tc_spmm_find(S, format);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
   return TC_OK;
