@@ -111,7 +111,7 @@ static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
   return TC_OK;
 }
 
-/* row_id and csr_first; length [8 * panels * num_windows] gets the entries of each packed row */
+/* row_id and csr_first; length [8 * num_windows] gets the entries of each packed row */
 static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
 {
   const int32_t rows = TC_BITTCF_ROWS;
