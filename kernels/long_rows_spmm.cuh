@@ -23,12 +23,26 @@ __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool ad
 */
 static __global__ void tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
 {
+  constexpr int ahead = 16; // sums in flight: a row of 100000 entries has 391
   const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int32_t r = (int32_t)(i / width), j = (int32_t)(i % width);
   double        sum = 0.0;
 
   if (r >= num_long || j >= n) return;
-#pragma unroll 4
-  for (int64_t s = (int64_t)per * long_first[r]; s < (int64_t)per * long_first[r + 1]; ++s) sum = __dadd_rn(sum, partial[s * width + j]);
+  const int64_t end = (int64_t)per * long_first[r + 1];
+
+#pragma unroll 1
+  for (int64_t s = (int64_t)per * long_first[r]; s < end; s += ahead) {
+    double next[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = partial[min(s + i, end - 1) * width + j];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      const double further = __dadd_rn(sum, next[i]);
+
+      sum = s + i < end ? further : sum;
+    }
+  }
   tc_finish_element(sum, c + long_row[r] + j * ldc, add);
 }
