@@ -93,9 +93,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
 {
   constexpr int        loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
   const int            loader  = threadIdx.x % loaders;
-  const int32_t        length = end - begin, last = max(length - 1, 0), longest = tc_warp_max(length);
-  const int32_t *const cols = A.col + (length > 0 ? begin : 0);
-  const double *const  vals = A.val + (length > 0 ? begin : 0);
+  const int32_t        length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
   const char *const    mine = B.first + sizeof(double) * min(column, n - 1);
   double               sum  = 0.0, val[held];
   int32_t              col[held];
@@ -103,8 +101,8 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
   if (longest == 0) return sum;
 #pragma unroll
   for (int h = 0; h < held; ++h) {
-    col[h] = __ldg(cols + min(loaders * h + loader, last));
-    val[h] = __ldg(vals + min(loaders * h + loader, last));
+    col[h] = __ldg(A.col + first + min(loaders * h + loader, last));
+    val[h] = __ldg(A.val + first + min(loaders * h + loader, last));
   }
 #pragma unroll 1
   for (int32_t done = 0; done < longest; done += tc_csr_batch) {
@@ -121,10 +119,10 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
     for (int i = 0; i < tc_csr_batch; ++i) row[i] = __ldg(reinterpret_cast<const double *>(mine + (uint64_t)(uint32_t)entries.col[i] * B.stride));
 #pragma unroll
     for (int h = 0; h < held; ++h) {
-      const int32_t e = min(done + tc_csr_batch + loaders * h + loader, last);
+      const int32_t e = first + min(done + tc_csr_batch + loaders * h + loader, last);
 
-      col[h] = __ldg(cols + e);
-      val[h] = __ldg(vals + e);
+      col[h] = __ldg(A.col + e);
+      val[h] = __ldg(A.val + e);
     }
     __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
 #pragma unroll
