@@ -25,8 +25,8 @@ struct tc_csr_shape {
   static constexpr bool deep       = is_deep;
   static constexpr int  rows       = 32; // of a thread block
   static constexpr int  vectors    = width > 64 ? 2 : 1;
-  static constexpr int  lanes      = width / (2 * vectors); // of a group that owns whole rows
-  static constexpr int  ahead      = 4 / vectors;           // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
+  static constexpr int  lanes      = width / (2 * vectors);                       // of a group that owns whole rows
+  static constexpr int  ahead      = 4 / vectors;                                 // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
   static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
   static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
   static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
@@ -91,12 +91,12 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
 template <class shape>
 __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
 {
-  constexpr int        loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
-  const int            loader  = threadIdx.x % loaders;
-  const int32_t        length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
-  const char *const    mine = B.first + sizeof(double) * min(column, n - 1);
-  double               sum  = 0.0, val[held];
-  int32_t              col[held];
+  constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
+  const int         loader = threadIdx.x % loaders;
+  const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
+  const char *const mine = B.first + sizeof(double) * min(column, n - 1);
+  double            sum  = 0.0, val[held];
+  int32_t           col[held];
 
   if (longest == 0) return sum;
 #pragma unroll
@@ -165,11 +165,11 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
 template <class shape>
 static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks)
 {
-  constexpr int                 lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::width + 1;
-  constexpr int                 groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
-  extern __shared__ double      tile[]; // [rows][pitch]
-  __shared__ tc_csr_entries     entries[deep_groups];
-  const int                     deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
+  constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::width + 1;
+  constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
+  extern __shared__ double  tile[]; // [rows][pitch]
+  __shared__ tc_csr_entries entries[deep_groups];
+  const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
     tc_csr_listed<shape>(A, args, B, partial, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
