@@ -189,14 +189,6 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   }
 }
 
-static tc_status tc_attribute(cudaDeviceAttr attribute, int *value)
-{
-  int device;
-
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: the device does not say what it has");
-  return TC_OK;
-}
-
 template <int most>
 static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args, const tc_dense_output &out, cudaStream_t stream)
 {
@@ -206,8 +198,8 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   tc_cluster_args cluster = {args->b, args->ldb, pitch, tc_most_stages, 0};
   int             room, processors;
 
-  TC_CALL(tc_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute(cudaDevAttrMultiProcessorCount, &processors));
+  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
+  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMultiProcessorCount, &processors));
   while (cluster.stages > 2 && cluster.stages * tc_stage_columns * static_cast<int>(pitch) > room / tc_held_blocks<most>) --cluster.stages;
   cluster.resident = processors * tc_held_blocks<most>;
   const int bytes  = cluster.stages * tc_stage_columns * static_cast<int>(pitch);

@@ -135,14 +135,27 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
   free(left);
 }
 
-/* Matrices large enough for what kernels do where there is work for a whole device */
+/*
+  Matrices large enough for what kernels do where there is work for a whole device, up to 150 multiprocessors; with rows of 0 to 60 entries also for few columns, with 0 to
+  300 for many. And a row of more segments than are added up at once.
+*/
 static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel)
 {
-  static const int32_t large_widths[] = {40, 64, 100, 128};
   static const struct {
     const char *name;
-    int32_t     size;
-  } larger[] = {{"stencil27", 28}, {"elasticity", 18}, {"stencil7", 32}, {"four", 190}, {"webbase", 20011}, {"short", 30011}, {"long1153", 97}};
+    int32_t     size, widths[4];
+  } larger[] = {
+    {"stencil27",  28,    {40, 64, 100, 128}},
+    {"elasticity", 18,    {40, 64, 100, 128}},
+    {"stencil7",   32,    {40, 64, 100, 128}},
+    {"four",       190,   {40, 64, 100, 128}},
+    {"webbase",    20011, {40, 64, 100, 128}},
+    {"short",      30011, {40, 64, 100, 128}},
+    {"long1153",   97,    {40, 64, 100, 128}},
+    {"ragged",     5003,  {8, 40, 64, 128}  },
+    {"mixed",      40009, {1, 8, 16, 32}    },
+    {"one_row",    20011, {3, 16, 64, 100}  },
+  };
 
   for (size_t i = 0; i < sizeof larger / sizeof larger[0]; ++i) {
     tc_matrix     A;
@@ -151,13 +164,14 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     if (tc_generate(tc_generator_find(larger[i].name), larger[i].size, 1, &A) != TC_OK) device_die(larger[i].name, tc_last_error());
     M = device_pack(backend, kernel->format, &A, 1);
     for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
-      const layout L = layout_of(&A, w);
+      const int32_t n = larger[i].widths[w];
+      const layout  L = layout_of(&A, w);
 
-      check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 0, &L, 2);
+      check_product(&M, kernel, larger[i].name, &A, n, w % 2, 0, &L, 2);
       if (kernel->b_transposed) {
-        const layout T = transposed_layout(&A, large_widths[w], (int)i, w);
+        const layout T = transposed_layout(&A, n, (int)i, w);
 
-        check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 1, &T, 2);
+        check_product(&M, kernel, larger[i].name, &A, n, w % 2, 1, &T, 2);
       }
     }
     device_unpack(&M);
