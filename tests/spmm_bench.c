@@ -135,7 +135,10 @@ static void print_format(const char *format, const device_matrix *M)
   const tc_format *F = tc_format_find(format);
   tc_stats         stats;
 
-  if (F == NULL) return;
+  if (F == NULL) {
+    printf("  %s: survey %.3f ms, %d long and %d heavy rows\n", format, M->build_ms, M->view.csr.num_long, M->view.csr.num_heavy);
+    return;
+  }
   tc_format_stats(F, M->view.bytes, &stats);
   printf("  %s: build %.3f ms%s, refill %.3f ms, %.2f B per entry besides the value; %s\n", format, M->build_ms, M->build_ms > 0 ? "" : " (on the host)", M->refill_ms, (double)stats.index_bytes / (double)stats.num_nonzeros, stats.classes);
 }

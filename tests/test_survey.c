@@ -1,8 +1,9 @@
 /*
-  The lists of long and heavy rows that products with dense blocks straight from CSR begin with on a device.
+  The survey of a pattern: the lists of long and heavy rows that products with dense blocks straight from CSR begin with on a device, and what a kernel is chosen by.
 */
 #include "test_util.h"
 #include "../src/plan/spmm.h"
+#include "../src/plan/survey.h"
 #include <stdlib.h>
 
 static int32_t heavy_seen, long_seen;
@@ -54,9 +55,28 @@ static void lists(void **state)
   assert_in_range(long_seen, 1, INT32_MAX);
 }
 
+/* Ten rows by hand: two windows would be 16, so that one is sampled, rows 0 to 7; of each row but the first all entries are compared */
+static void counts(void **state)
+{
+  static const int32_t row_ptr[] = {0, 2, 4, 6, 8, 8, 9, 10, 11, 14, 15};
+  static const int32_t col[]     = {0, 1, 0, 1, 0, 17, 0, 18, 40, 40, 57, 57, 58, 59, 73};
+  const tc_csr_view    view      = {.num_rows = 10, .num_cols = 80, .nnz = 15, .row_ptr = row_ptr, .col = col};
+  tc_survey            S;
+
+  (void)state;
+  ASSERT_OK(tc_survey_host(&view, &S));
+  assert_int_equal(S.longest_row, 3);
+  assert_int_equal(S.heavy_from, 32);
+  assert_null(S.list);
+  assert_int_equal(S.sampled, 13);
+  assert_int_equal(S.far, 0 + 0 + 0 + 0 + 1 + 0 + 1 + 2 + 0); // none above 40, 57 is 17 away, two of row 8 have none above, 73 is 16 away
+  assert_int_equal(S.in_windows, 11);
+  assert_int_equal(S.columns, 6);
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(lists)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(lists), cmocka_unit_test(counts)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
