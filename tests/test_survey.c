@@ -2,7 +2,6 @@
   The survey of a pattern: the lists of long and heavy rows that products with dense blocks straight from CSR begin with on a device, and what a kernel is chosen by.
 */
 #include "test_util.h"
-#include "../src/plan/spmm.h"
 #include "../src/plan/survey.h"
 #include <stdlib.h>
 
@@ -11,17 +10,14 @@ static int32_t heavy_seen, long_seen;
 /* Long rows in their order with their segments; heavy rows, all of them, the longest first */
 static void check_lists(const test_case *C)
 {
-  const tc_spmm_options options = {NULL};
-  const tc_key          key     = {.id = 1, .nnz = C->A.nnz};
-  int32_t              *row_ptr = malloc(((size_t)C->A.num_rows + 1) * sizeof *row_ptr), found = 0, heavy = 0;
-  tc_csr_view           view    = {.num_rows = C->A.num_rows, .num_cols = C->A.num_cols, .nnz = C->A.nnz, .row_ptr = row_ptr, .col = C->A.col};
-  tc_spmm              *S;
+  int32_t    *row_ptr = malloc(((size_t)C->A.num_rows + 1) * sizeof *row_ptr), found = 0, heavy = 0;
+  tc_csr_view view    = {.num_rows = C->A.num_rows, .num_cols = C->A.num_cols, .nnz = C->A.nnz, .row_ptr = row_ptr, .col = C->A.col};
+  tc_survey   S;
 
   assert_non_null(row_ptr);
   for (int32_t i = 0; i <= C->A.num_rows; ++i) row_ptr[i] = (int32_t)C->A.row_ptr[i];
-  ASSERT_OK(tc_spmm_create(tc_backend_host(), &options, &S));
-  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  tc_spmm_list_rows(S, &view);
+  ASSERT_OK(tc_survey_host(&view, &S));
+  tc_survey_put(&S, S.list, &view);
   ASSERT_CASE(view.heavy_from >= 32 && view.heavy_from <= TC_SPMM_SEGMENT, C, "rows are heavy from %d entries", view.heavy_from);
   for (int32_t i = 0; i < C->A.num_rows; ++i) {
     const int32_t length = row_ptr[i + 1] - row_ptr[i];
@@ -43,7 +39,7 @@ static void check_lists(const test_case *C)
   }
   heavy_seen += heavy;
   long_seen += found;
-  tc_spmm_destroy(&S);
+  free(S.list);
   free(row_ptr);
 }
 

@@ -102,9 +102,11 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
 
   if (tc_spmm_has_seen(S, key)) return TC_OK;
   forget_pattern(S);
-  status = S->backend->survey(rows, &S->survey, stream);
-  if (status != TC_OK) forget_pattern(S);
-  TC_CALL(tc_from_backend(S->backend, status));
+  if (S->sm > 0) { // the host has one kernel, which needs no lists
+    status = S->backend->survey(rows, &S->survey, stream);
+    if (status != TC_OK) forget_pattern(S);
+    TC_CALL(tc_from_backend(S->backend, status));
+  }
   S->traits = tc_spmm_traits_of(rows, &S->survey);
   S->key    = *key;
   S->seen   = 1;

@@ -32,7 +32,7 @@ void      tc_spmm_destroy(tc_spmm **spmm);
 
 /*
   Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR where the backend is,
-  without values. Waits for the device.
+  without values. Waits for the device; on the host there is nothing to find out.
 */
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
 int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
