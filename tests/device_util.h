@@ -42,7 +42,7 @@ typedef struct {
   } view;
   void *memory[8];
   int   num;
-  double build_ms, refill_ms; // on the device, 0 where the host did it
+  double build_ms, refill_ms; // on the device, 0 where the host did it; of several the fastest
 } device_matrix;
 
 /* `format` is that of a tc_spmm_kernel; for csr the survey is what is made. On the device if `on_device` and the backend can, else on the host. */
