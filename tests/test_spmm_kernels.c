@@ -229,6 +229,12 @@ static int32_t *lists_of(const device_matrix *M, size_t *bytes)
   return list;
 }
 
+static int same_counts(const tc_survey *a, const tc_survey *b)
+{
+  return a->longest_row == b->longest_row && a->num_long == b->num_long && a->num_segments == b->num_segments && a->num_heavy == b->num_heavy && a->heavy_from == b->heavy_from && a->sampled == b->sampled && a->far == b->far &&
+         a->in_windows == b->in_windows && a->columns == b->columns;
+}
+
 /* The survey of a matrix, with its lists, is what the host finds, byte for byte */
 static void check_survey(const tc_backend *backend, const char *name, const tc_matrix *A)
 {
@@ -247,8 +253,7 @@ static void check_survey(const tc_backend *backend, const char *name, const tc_m
   fact(bytes[0] == bytes[1] && (bytes[0] == 0 || memcmp(list[0], list[1], bytes[0]) == 0), "survey", name, 0, "the lists of rows");
   backend->release(there.list);
   free(here.list);
-  here.list = there.list = NULL;
-  fact(memcmp(&here, &there, sizeof here) == 0, "survey", name, 0, "the counts");
+  fact(same_counts(&here, &there), "survey", name, 0, "the counts");
   for (int m = 0; m < 2; ++m) {
     free(list[m]);
     device_unpack(&M[m]);
