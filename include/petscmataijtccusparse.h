@@ -61,8 +61,8 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMVs[];
 +  `MAT_AIJTCCUSPARSE_SPMM_AUTO`     - chosen per matrix and number of columns
 .  `MAT_AIJTCCUSPARSE_SPMM_BITTCF`   - the packed BitTCF format, tiles for tensor cores
 .  `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`  - the same, by groups of rows that share the rows of the dense matrix they need, where there are enough of those
-.  `MAT_AIJTCCUSPARSE_SPMM_CSR`      - the matrix as it is, nothing is packed
 .  `MAT_AIJTCCUSPARSE_SPMM_SLICE`    - the packed hybrid format of products with vectors
+.  `MAT_AIJTCCUSPARSE_SPMM_TCA`      - straight from CSR, nothing is packed
 -  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
 
    Level: intermediate
@@ -73,8 +73,8 @@ typedef enum {
   MAT_AIJTCCUSPARSE_SPMM_AUTO,
   MAT_AIJTCCUSPARSE_SPMM_BITTCF,
   MAT_AIJTCCUSPARSE_SPMM_CLUSTER,
-  MAT_AIJTCCUSPARSE_SPMM_CSR,
   MAT_AIJTCCUSPARSE_SPMM_SLICE,
+  MAT_AIJTCCUSPARSE_SPMM_TCA,
   MAT_AIJTCCUSPARSE_SPMM_CUSPARSE
 } MatAIJTCCUSPARSESpMM;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMMs[];

@@ -34,6 +34,8 @@ struct tc_csr_shape {
 
 constexpr int tc_csr_batch    = 16;   // rows of B that a group with a column per lane has in flight
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
+constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
+constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
 
 /* Entries of A in shared memory, for the lanes of a group */
 struct tc_csr_entries {
@@ -247,15 +249,18 @@ static tc_status tc_spmm_csr(const tc_csr_view *A, const tc_spmm_args *args, cud
 
 /*
   Are rows long, and are there fewer groups of lanes than the device holds? Then a product takes as long as the loads of a row one after the other, and not as long as all
-  instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions.
+  instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
+  the device is full a few times (docs/performance.md).
 */
 template <int width>
 static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
-  int processors;
+  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<width, false>::lanes;
+  const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
+  int           processors;
 
   TC_CALL(tc_attribute("tc_spmm_csr_f64", cudaDevAttrMultiProcessorCount, &processors));
-  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && (int64_t)A->num_rows * tc_csr_shape<width, false>::lanes <= (int64_t)tc_csr_resident * processors) return tc_spmm_csr<tc_csr_shape<width, true>>(A, args, stream);
+  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) return tc_spmm_csr<tc_csr_shape<width, true>>(A, args, stream);
   return tc_spmm_csr<tc_csr_shape<width, false>>(A, args, stream);
 }
 

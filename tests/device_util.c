@@ -1,5 +1,5 @@
 #include "device_util.h"
-#include "../src/plan/csr_lists.h"
+#include "../src/plan/survey.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { GUARD = 64 };
+enum { GUARD = 64, REPEATS = 4 }; // the fastest repetition counts
 
 static const char *program_name = "device program";
 
@@ -128,18 +128,45 @@ static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
   return local;
 }
 
-static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val)
+static void pack_csr_on_host(device_matrix *M, const tc_matrix *A)
 {
-  const tc_csr_local local   = csr_on_device(M, A);
-  int32_t           *row_ptr = narrow_row_ptr(A);
-  const tc_csr_view  rows    = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr};
-  tc_csr_lists       lists;
+  int32_t    *row_ptr = narrow_row_ptr(A), *list;
+  tc_csr_view rows    = M->view.csr;
+  tc_survey   survey;
 
-  if (tc_csr_lists_make(&rows, &lists) != TC_OK) device_die("csr", tc_last_error());
-  M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
-  tc_csr_lists_put(&lists, lists.list ? keep(M, local_bytes(M->backend, lists.bytes, lists.list)) : NULL, &M->view.csr);
-  free(lists.list);
+  rows.row_ptr = row_ptr;
+  rows.col     = A->col;
+  if (tc_survey_host(&rows, &survey) != TC_OK) device_die("csr", tc_last_error());
+  list = survey.list ? keep(M, local_bytes(M->backend, (2 * (size_t)survey.num_long + 1 + (size_t)survey.num_heavy) * sizeof *list, survey.list)) : NULL;
+  tc_survey_put(&survey, list, &M->view.csr);
+  free(survey.list);
   free(row_ptr);
+}
+
+static void pack_csr_on_device(device_matrix *M)
+{
+  tc_survey survey = {.list = NULL};
+
+  M->build_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
+    const double begin = device_seconds();
+
+    M->backend->release(survey.list);
+    device_check(M->backend, M->backend->survey(&M->view.csr, &survey, NULL), "survey");
+    device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
+    M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
+  }
+  if (survey.list) keep(M, survey.list);
+  tc_survey_put(&survey, survey.list, &M->view.csr);
+}
+
+static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val, int on_device)
+{
+  const tc_csr_local local = csr_on_device(M, A);
+
+  M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
+  if (on_device) pack_csr_on_device(M);
+  else pack_csr_on_host(M, A);
 }
 
 /* What the host built goes to the device in one piece */
@@ -190,14 +217,15 @@ static void build_on_device(device_matrix *M, const tc_converter *converter, con
 {
   const tc_csr_local local = csr_on_device(M, A);
 
-  for (int repeat = 0; repeat < 2; ++repeat) { // the first one loads kernels
+  M->build_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
     void        *slab;
     const double begin = device_seconds();
 
     device_check(M->backend, converter->build(&local, M->view.bytes, &slab, NULL), "build");
     device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
-    M->build_ms = 1e3 * (device_seconds() - begin);
-    if (repeat == 0) M->backend->release(slab);
+    M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
+    if (repeat < REPEATS - 1) M->backend->release(slab);
     else keep(M, slab);
   }
 }
@@ -210,7 +238,7 @@ device_matrix device_pack(const tc_backend *backend, const char *name, const tc_
   double             *val = keep(&M, local_bytes(backend, (size_t)A->nnz * sizeof *val, A->val));
 
   if (strcmp(name, "csr") == 0) {
-    pack_csr(&M, A, val);
+    pack_csr(&M, A, val, on_device);
     return M;
   }
   format    = tc_format_find(name);
@@ -226,8 +254,8 @@ device_matrix device_pack(const tc_backend *backend, const char *name, const tc_
     tc_format_destroy(format, view);
     free(view);
   }
-  timed_refill(&M, converter, val);
-  M.refill_ms = timed_refill(&M, converter, val);
+  M.refill_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) M.refill_ms = fmin(M.refill_ms, timed_refill(&M, converter, val));
   return M;
 }
 

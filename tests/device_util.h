@@ -42,10 +42,10 @@ typedef struct {
   } view;
   void *memory[8];
   int   num;
-  double build_ms, refill_ms; // on the device, 0 where the host did it
+  double build_ms, refill_ms; // on the device, 0 where the host did it; of several the fastest
 } device_matrix;
 
-/* `format` is that of a tc_spmm_kernel. Packed on the device if `on_device` and the backend can, else on the host. */
+/* `format` is that of a tc_spmm_kernel; for csr the survey is what is made. On the device if `on_device` and the backend can, else on the host. */
 device_matrix device_pack(const tc_backend *backend, const char *format, const tc_matrix *A, int on_device);
 void          device_unpack(device_matrix *M);
 

@@ -1,10 +1,11 @@
 /*
   Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-case generator:size,...]] libaijtccusparse_cuda.so
   Every kernel of the backend's table on every test matrix, every number of columns, leading dimension and alignment: the bits must be those that kernels/tc_spmm.h
-  defines, again and again, with guard words around C. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
+  defines, again and again, with guard words around C. The survey of every test matrix must be the host's, byte for byte. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
   device.
 */
 #include "spmm_bench.h"
+#include "../src/plan/survey.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,6 +233,95 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   tc_matrix_free(&A);
 }
 
+/* Bytes of the view's lists, on the host */
+static int32_t *lists_of(const device_matrix *M, size_t *bytes)
+{
+  const tc_csr_view *V    = &M->view.csr;
+  int32_t           *list = malloc(*bytes = V->long_row ? (2 * (size_t)V->num_long + 1 + (size_t)V->num_heavy) * sizeof *list : 0);
+
+  if (*bytes > 0) device_check(M->backend, M->backend->download(list, V->long_row, *bytes, NULL), "download");
+  return list;
+}
+
+static int same_counts(const tc_survey *a, const tc_survey *b)
+{
+  return a->longest_row == b->longest_row && a->num_long == b->num_long && a->num_segments == b->num_segments && a->num_heavy == b->num_heavy && a->heavy_from == b->heavy_from && a->sampled == b->sampled && a->far == b->far &&
+         a->in_windows == b->in_windows && a->columns == b->columns;
+}
+
+/* The survey of a matrix, with its lists, is what the host finds, byte for byte */
+static void check_survey(const tc_backend *backend, const char *name, const tc_matrix *A)
+{
+  int32_t      *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr), *list[2];
+  device_matrix M[2]    = {device_pack(backend, "csr", A, 0), device_pack(backend, "csr", A, 1)};
+  tc_csr_view   rows    = M[0].view.csr;
+  tc_survey     here, there;
+  size_t        bytes[2];
+
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  rows.row_ptr = row_ptr;
+  rows.col     = A->col;
+  if (tc_survey_host(&rows, &here) != TC_OK) device_die("survey", tc_last_error());
+  device_check(backend, backend->survey(&M[1].view.csr, &there, NULL), "survey");
+  for (int m = 0; m < 2; ++m) list[m] = lists_of(&M[m], &bytes[m]);
+  fact(bytes[0] == bytes[1] && (bytes[0] == 0 || memcmp(list[0], list[1], bytes[0]) == 0), "survey", name, 0, "the lists of rows");
+  backend->release(there.list);
+  free(here.list);
+  fact(same_counts(&here, &there), "survey", name, 0, "the counts");
+  for (int m = 0; m < 2; ++m) {
+    free(list[m]);
+    device_unpack(&M[m]);
+  }
+  free(row_ptr);
+}
+
+/* A survey that fails leaves nothing behind, and the next one works */
+static void check_survey_faults(const tc_backend *backend)
+{
+  static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
+  tc_matrix                   A;
+  device_matrix               M;
+
+  if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) device_die("tc_generate", tc_last_error());
+  M = device_pack(backend, "csr", &A, 0);
+  for (int p = 0; p < 2; ++p) {
+    int       failures = 0, clean = 1;
+    tc_status status;
+    tc_survey survey;
+
+    do {
+      backend->fault_arm(points[p], failures + 1);
+      status = backend->survey(&M.view.csr, &survey, NULL);
+      backend->fault_arm(points[p], 0);
+      clean = clean && (status == TC_OK) == (survey.list != NULL);
+    } while (status != TC_OK && ++failures < MAX_FAILURES);
+    fact(status == TC_OK && failures > 1 && clean, "survey", "limits", 0, "no survey survives a fault");
+    backend->release(survey.list);
+  }
+  device_unpack(&M);
+  tc_matrix_free(&A);
+}
+
+static void check_surveys(const tc_backend *backend)
+{
+  int num;
+
+  tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    const tc_generator *generator = &tc_generators(&num)[g];
+
+    for (int larger = 0; larger < (small_only ? 1 : 2); ++larger) {
+      tc_matrix A;
+
+      if (tc_generate(generator, larger ? 3 * generator->tiny : generator->tiny, 1, &A) != TC_OK) device_die(generator->name, tc_last_error());
+      check_survey(backend, generator->name, &A);
+      tc_matrix_free(&A);
+    }
+  }
+  check_survey_faults(backend);
+  printf("%s survey: %d facts\n", failed > 0 ? "FAIL" : "ok  ", passed);
+}
+
 static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
 {
   int num;
@@ -270,6 +360,7 @@ int main(int argc, char **args)
   backend = device_open("test_spmm_kernels", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (bench) return spmm_bench(backend, sm, only, bench, cases);
+  if (strstr("survey", only)) check_surveys(backend);
   kernels = backend->spmm_kernels(&num);
   for (int k = 0; k < num; ++k) {
     const int before = passed;
