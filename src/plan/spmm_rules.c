@@ -56,11 +56,11 @@ static const struct {
 */
 static const struct {
   const char *format;
-  double      once, per_entry;                   // of a conversion
+  double      once, per_entry, per_row;     // of a conversion
   double      gain_per_entry, gain_per_row; // for one column
 } conversions[TC_SPMM_CONVERSIONS] = {
-  {"hybrid", 0.3, 1.2e-8, 2.7e-10, 3.5e-9},
-  {"bittcf", 0.8, 3.0e-8, 4.0e-10, 0.0   },
+  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9},
+  {"bittcf", 0.4, 2.5e-8, 4.5e-7, 4.0e-10, 0.0   },
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -85,7 +85,7 @@ int tc_spmm_conversion_find(const char *format)
 
 double tc_spmm_conversion_ms(int c, const tc_spmm_traits *T)
 {
-  return conversions[c].once + conversions[c].per_entry * T->entries;
+  return conversions[c].once + conversions[c].per_entry * T->entries + conversions[c].per_row * T->rows;
 }
 
 double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
