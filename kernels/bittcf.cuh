@@ -137,6 +137,7 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
 {
   const int               num = W.num_groups(), k = tc_mma_lane(lane).k;
   const int32_t           base = W.column_base();
+  const double           *val = static_cast<const double *>(T.val);
   const tc_mask_lane      at(lane);
   uint32_t                next = W.val;
   tc_group_batch          batch, next_batch;
@@ -145,21 +146,21 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
   if (num == 0) return;
   batch.load(T, W, 0, lane);
   next_batch.load(T, W, tc_batch, lane);
-  even.load(batch, 0, base, T.val, next, dense, k, at);
+  even.load(batch, 0, base, val, next, dense, k, at);
 #pragma unroll 1
   for (int first = 0;; first += tc_batch) {
     const int left = num - first; // of this batch and what follows
 
 #pragma unroll
     for (int i = 0; i < tc_batch; i += 2) {
-      if (i + 1 < left) odd.load(batch, i + 1, base, T.val, next, dense, k, at);
+      if (i + 1 < left) odd.load(batch, i + 1, base, val, next, dense, k, at);
       even.multiply(sums, at);
       if (i + 1 >= left) return;
       if (i + 2 == tc_batch) {
         batch = next_batch;
         next_batch.load(T, W, first + 2 * tc_batch, lane);
       }
-      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, T.val, next, dense, k, at);
+      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, val, next, dense, k, at);
       odd.multiply(sums, at);
       if (i + 2 >= left) return;
     }
