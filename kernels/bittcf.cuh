@@ -226,16 +226,22 @@ __device__ __forceinline__ void tc_put_window(int2 rows, int32_t first, int step
   }
 }
 
+__device__ __forceinline__ void tc_put_row(const tc_dense_output &out, int32_t row, int32_t column, double sum)
+{
+  tc_finish_element(sum, out.c + row + column * out.ldc, out.add);
+}
+
 /*
   tc_spmm_bittcf_long_kernel - C of long rows: the sums of their segments, added in ascending order
 
   Work:   an element of C per thread
   Lanes:  consecutive long rows, whose segments' sums are neighbours
   Arrays: the view; partial column-major [slots, n]; C column-major; all device
-  Writes: the long rows of C
+  Writes: the long rows of C, through tc_put_row() of the output
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_dense_output out)
+template <typename Output>
+static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)
 {
   const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int32_t rows = TC_BITTCF_ROWS, r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
@@ -247,10 +253,11 @@ static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bit
 
 #pragma unroll 16
   for (int32_t s = 0; s < num; ++s) sum = __dadd_rn(sum, partial[(int64_t)rows * s]);
-  tc_finish_element(sum, out.c + T.long_row[r] + column * out.ldc, out.add);
+  tc_put_row(out, T.long_row[r], column, sum);
 }
 
-static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const tc_dense_output &out, cudaStream_t stream)
+template <typename Output>
+static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const Output &out, cudaStream_t stream)
 {
-  return tc_launch(name, tc_spmm_bittcf_long_kernel, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
+  return tc_launch(name, tc_spmm_bittcf_long_kernel<Output>, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
 }
