@@ -13,7 +13,10 @@
   Launch: 8 warps per block, no shared memory.  Needs: sm_80.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped operands, prefetching);
           Fan et al., "DTC-SpMM", ASPLOS'24 (which column is which)
 */
+/* Warps of a block, and blocks that an SM holds: what registers allow, 80 or 128 to a thread */
 constexpr int tc_narrow_warps = 8;
+template <int columns_of_lane>
+constexpr int tc_narrow_blocks = columns_of_lane <= 4 ? 3 : 2;
 
 /* What a kernel of that precision multiplies at a time: a group for each half of k of m16n8k8, two for each of m16n8k16 */
 template <tc_precision precision>
@@ -236,7 +239,7 @@ __device__ __forceinline__ void tc_put_narrow_window(int2 rows, int2 scales, int
 }
 
 template <tc_precision precision, int elements, int loads, typename Output>
-static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, 3) tc_spmm_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const char *__restrict__ rows, uint32_t row_bytes, int32_t chunks, const __grid_constant__ Output out)
+static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, tc_narrow_blocks<elements * loads>) tc_spmm_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const char *__restrict__ rows, uint32_t row_bytes, int32_t chunks, const __grid_constant__ Output out)
 {
   constexpr int             words = elements * tc_narrow_kind<precision>::bytes / 4;
   const int                 lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
