@@ -43,27 +43,27 @@ TC_BOTH uint64_t tc_round_bits(uint64_t magnitude, int drop)
 }
 
 /*
-  The value with 8 bits of exponent and `fraction`, 18 at most, of fraction: the upper bits of a float. Is it zero, or rounded to a normal number? The lower word of the
-  value only tells whether there is anything below the upper one.
+  The value with `fraction`, 18 at most, bits of fraction, as a float whose lower bits are zero. Is it zero, or rounded to a normal number? The lower word of the value
+  only tells whether there is anything below the upper one.
 */
-TC_BOTH int tc_to_upper_float(double value, int fraction, uint32_t *narrow)
+TC_BOTH int tc_to_upper_float(double value, int fraction, uint32_t *word)
 {
   const uint64_t bits = tc_bits_of(value);
-  const uint32_t magnitude = ((uint32_t)(bits >> 32) & 0x7fffffff) | ((uint32_t)bits != 0), sign = (uint32_t)(bits >> 63) << (8 + fraction), bias = (uint32_t)(1023 - 127) << fraction;
-  const int      drop    = 20 - fraction;
-  const uint32_t rounded = (magnitude + ((UINT32_C(1) << (drop - 1)) - 1) + (magnitude >> drop & 1)) >> drop; // may carry into the exponent, as it should
+  const uint32_t high = (uint32_t)(bits >> 32), magnitude = high & 0x7fffffff, below = (uint32_t)bits != 0, sign = high & UINT32_C(0x80000000);
+  const int      drop = 20 - fraction, zero = magnitude == 0 && !below;
+  const uint32_t rounded = (magnitude + ((UINT32_C(1) << (drop - 1)) - 1) + ((magnitude >> drop & 1) | below)) & ~((UINT32_C(1) << drop) - 1); // may carry into the exponent, as it should
 
-  *narrow = magnitude == 0 ? sign : sign | (rounded - bias);
-  return magnitude == 0 || (rounded >= bias + (UINT32_C(1) << fraction) && rounded < bias + (UINT32_C(0xff) << fraction));
+  *word = zero ? sign : sign | ((rounded - ((uint32_t)(1023 - 127) << 20)) << 3);
+  return zero || rounded - ((uint32_t)(1023 - 126) << 20) < (UINT32_C(254) << 20);
 }
 
 /* Does BF16 hold the value: zero, or rounded to a normal number? */
 TC_BOTH int tc_to_bf16(double value, uint16_t *narrow)
 {
-  uint32_t  upper;
-  const int held = tc_to_upper_float(value, 7, &upper);
+  uint32_t  word;
+  const int held = tc_to_upper_float(value, 7, &word);
 
-  *narrow = (uint16_t)upper;
+  *narrow = (uint16_t)(word >> 16);
   return held;
 }
 
@@ -132,7 +132,6 @@ TC_BOTH int tc_column_scale(tc_precision precision, int32_t top)
 */
 TC_BOTH uint32_t tc_narrow_bits(tc_precision precision, double value)
 {
-  const int      fraction = precision == TC_PRECISION_BF16 ? 7 : 10, unused = precision == TC_PRECISION_TF32 ? 13 : 0;
   const uint64_t magnitude = tc_bits_of(value) & ~((uint64_t)1 << 63), infinite = (uint64_t)0x7ff << 52;
   const uint32_t sign = (uint32_t)(tc_bits_of(value) >> 63);
   uint32_t       bits;
@@ -146,12 +145,12 @@ TC_BOTH uint32_t tc_narrow_bits(tc_precision precision, double value)
     memcpy(&bits, &rounded, sizeof bits);
     return bits;
   }
-  if (!tc_to_upper_float(value, fraction, &bits)) {
-    bits = sign << (8 + fraction);
-    if (magnitude > (uint64_t)1023 << 52) bits |= UINT32_C(0xff) << fraction;
-    if (magnitude > infinite) bits |= UINT32_C(1) << (fraction - 1);
+  if (!tc_to_upper_float(value, precision == TC_PRECISION_BF16 ? 7 : 10, &bits)) {
+    bits = sign << 31;
+    if (magnitude > (uint64_t)1023 << 52) bits |= UINT32_C(0x7f800000);
+    if (magnitude > infinite) bits |= UINT32_C(0x00400000);
   }
-  return bits << unused;
+  return precision == TC_PRECISION_BF16 ? bits >> 16 : bits;
 }
 
 /* sum 2^exponent, exponent as large as two scales; rounded once at most, if it is normal */
