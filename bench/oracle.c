@@ -30,7 +30,7 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
 
 void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound)
 {
-  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
+  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
   const long double        unit     = units[precision], small = precision == TC_PRECISION_F16 ? 0x1p-39L : 0; // of the largest entry of the row
 
   for (int32_t i = 0; i < A->num_rows; ++i) {
@@ -39,6 +39,35 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
     for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) largest = fmaxl(largest, fabsl((long double)A->val[e]));
     for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) sum += fmaxl(unit * fabsl((long double)A->val[e]), small * largest) * fabsl((long double)x[A->col[e]]);
     bound[i] = bound[i] + sum + gamma_factor(A->row_ptr[i + 1] - A->row_ptr[i] + 2) * sum; // rounded entries may be larger than they were
+  }
+}
+
+void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, long double *ref, long double *bound)
+{
+  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-11L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
+  const int                split    = precision == TC_PRECISION_F32; // three products of two parts each
+  const long double        unit     = 2 * units[precision] + units[precision] * units[precision] + (split ? 0x3.01p-22L : 0);
+  const long double        small_a  = precision == TC_PRECISION_F16 ? 0x1p-39L : 0x1p-126L, small_b = precision == TC_PRECISION_F16 ? 0x1p-39L : 0x1p-61L; // of the largest of a row, a column
+  long double              largest_b = 0;
+
+  tc_oracle_spmv(A, b, NULL, 2, ref, bound);
+  for (int32_t k = 0; k < A->num_cols; ++k) largest_b = fmaxl(largest_b, fabsl((long double)b[k]));
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int64_t     n = A->row_ptr[i + 1] - A->row_ptr[i], chain = (split ? 9 : 3) * (n < SPMM_SEGMENT ? n : SPMM_SEGMENT);
+    const long double sums = (long double)chain * 0x1p-23L / (1 - (long double)chain * 0x1p-23L);
+    long double       size = 0, sum_a = 0, sum_b = 0, largest_a = 0;
+
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) {
+      const long double value = fabsl((long double)A->val[e]), from = fabsl((long double)b[A->col[e]]);
+
+      size += value * from;
+      sum_a += value;
+      sum_b += from;
+      largest_a = fmaxl(largest_a, value);
+    }
+    const long double rounded = unit * size + small_a * largest_a * sum_b + small_b * largest_b * sum_a + 2 * small_b * largest_a * largest_b * (long double)n;
+
+    bound[i] += (rounded + sums * (size + rounded)) * (1 + 0x1p-40L);
   }
 }
 

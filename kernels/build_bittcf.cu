@@ -2,6 +2,7 @@
 #include "tc_backend.h"
 #include "tc_build.cuh"
 #include "tc_memory.cuh"
+#include "tc_narrow.h"
 #include <cub/device/device_scan.cuh>
 #include <cstring>
 
@@ -194,7 +195,8 @@ static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
   C.cut(T.place, T.num_places);
   C.cut(T.cluster_first, clustered * ((int64_t)T.num_clusters + 1));
   C.cut(T.cluster_pair, T.num_pairs);
-  C.cut(T.val, T.num_nonzeros + 1);
+  C.cut(T.val, T.num_nonzeros + 1, tc_value_bytes(T.precision));
+  C.cut(T.exponent, T.precision == TC_PRECISION_F64 ? 0 : packed);
   T.tiles = tiles;
 }
 
@@ -241,6 +243,7 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   B.T.num_rows     = A->num_rows;
   B.T.num_cols     = A->num_cols;
   B.T.num_nonzeros = A->nnz;
+  B.T.precision    = A->precision;
   status           = tc_look_at_rows(B);
   if (status == TC_OK) status = tc_choose_order(B);
   if (status == TC_OK) status = tc_make_windows(B);

@@ -287,7 +287,8 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 {
   const tc_hybrid   *H     = static_cast<const tc_hybrid *>(view);
   const cudaStream_t on    = static_cast<cudaStream_t>(stream);
-  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>, tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
+  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>,
+                                                                 tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
   constexpr int      warps = tc_values_threads / tc_warp_size;
   const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
 

@@ -117,10 +117,10 @@ static int32_t *narrow_row_ptr(const tc_matrix *A)
   return row_ptr;
 }
 
-static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
+static tc_csr_local csr_on_device(device_matrix *M, tc_precision precision, const tc_matrix *A)
 {
   int32_t     *row_ptr = narrow_row_ptr(A);
-  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, TC_PRECISION_F64};
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, precision};
 
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
   local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));
@@ -162,7 +162,7 @@ static void pack_csr_on_device(device_matrix *M)
 
 static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val, int on_device)
 {
-  const tc_csr_local local = csr_on_device(M, A);
+  const tc_csr_local local = csr_on_device(M, TC_PRECISION_F64, A);
 
   M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
   if (on_device) pack_csr_on_device(M);
@@ -213,9 +213,9 @@ static double timed_refill(const device_matrix *M, const tc_converter *converter
   return 1e3 * (device_seconds() - begin);
 }
 
-static void build_on_device(device_matrix *M, const tc_converter *converter, const tc_matrix *A)
+static void build_on_device(device_matrix *M, const tc_converter *converter, tc_precision precision, const tc_matrix *A)
 {
-  const tc_csr_local local = csr_on_device(M, A);
+  const tc_csr_local local = csr_on_device(M, precision, A);
 
   M->build_ms = INFINITY;
   for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
@@ -230,7 +230,7 @@ static void build_on_device(device_matrix *M, const tc_converter *converter, con
   }
 }
 
-device_matrix device_pack(const tc_backend *backend, const char *name, const tc_matrix *A, int on_device)
+device_matrix device_pack(const tc_backend *backend, const char *name, tc_precision precision, const tc_matrix *A, int on_device)
 {
   device_matrix       M = {.backend = backend};
   const tc_format    *format;
@@ -244,11 +244,12 @@ device_matrix device_pack(const tc_backend *backend, const char *name, const tc_
   format    = tc_format_find(name);
   converter = converter_of(backend, name);
   if (format == NULL) device_die(name, "no such format");
-  if (on_device && converter->build) build_on_device(&M, converter, A);
+  if (on_device && converter->build) build_on_device(&M, converter, precision, A);
   else {
-    const tc_csr pattern = tc_matrix_pattern(A);
-    void        *view    = host_bytes(TC_MAX_VIEW);
+    tc_csr pattern = tc_matrix_pattern(A);
+    void  *view    = host_bytes(TC_MAX_VIEW);
 
+    pattern.precision = precision;
     if (format->build(&pattern, view) != TC_OK) device_die(name, tc_last_error());
     upload_view(&M, format, view);
     tc_format_destroy(format, view);

@@ -77,7 +77,7 @@ static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_
 
   block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
   double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0};
+  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0, 0};
 
   if (T) transposed_under_test(T, &args);
   else product_under_test(A, &args);

@@ -141,7 +141,7 @@ static const tc_spmm_kernel *find_kernel(const tc_spmm *S, const char *format, c
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && S->sm >= kernels[i].min_sm) return &kernels[i];
+    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) return &kernels[i];
   }
   return NULL;
 }
