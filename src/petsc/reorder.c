@@ -24,7 +24,7 @@
   eight have their columns in common. With `MAT_AIJTCCUSPARSE_REORDER_RCM` rows meet in the order that `MatGetOrdering()` gives for `MATORDERINGRCM`. Only what is
   packed is in that order\: the matrix, both dense matrices, and the bits of the result stay what they are.
 
-  The order is computed on the host, once for each new pattern that is packed, which takes as long as hundreds of products. It is for local matrices with as many rows as columns\:
+  The order is computed on the host, once for each new pattern that is packed, which may take as long as thousands of products. It is for local matrices with as many rows as columns\:
   of a parallel matrix only the diagonal block is reordered. With `MAT_AIJTCCUSPARSE_SPMM_AUTO`, products of 32 columns and more then use BitTCF as soon as packing pays, whatever
   natural order would speak for; the time that the order itself takes is not counted.
 
