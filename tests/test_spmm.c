@@ -377,6 +377,7 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
 static void choices(void **state)
 {
   static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
+  static const tc_spmm_options reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
 
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
@@ -401,6 +402,9 @@ static void choices(void **state)
     expect_choice("elasticity", 8, 64, &no_clusters, with_tiles ? "bittcf" : NULL);
     expect_choice("elasticity", 8, 32, &exact_tiles, NULL);
     expect_choice("rmat", 10, 32, &by_default, "csr");
+    expect_choice("rmat", 10, 31, &reordered, "csr");
+    expect_choice("rmat", 10, 32, &reordered, with_tiles ? "bittcf" : "csr");
+    expect_choice("rmat", 10, 32, &exact_reordered, "csr");
     expect_choice("long487", 64, 8, &by_default, "csr");
   }
 }
