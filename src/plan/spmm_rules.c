@@ -51,7 +51,7 @@ static const rule_row rules[] = {
   {"csr",    0, {{0}}                                                                                         },
 };
 
-/* In precisions but F64: one format has kernels for them */
+/* The same for all precisions but F64; a rule whose format has no kernel in the precision is passed over */
 static const rule_row narrow_rules[] = {
   {"bittcf", 0, {{0}}},
 };
