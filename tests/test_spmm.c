@@ -376,8 +376,7 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
 
 static void choices(void **state)
 {
-  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
-  static const tc_spmm_options reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
+  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1}, reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
 
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
