@@ -12,16 +12,24 @@ __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool ad
   *c  = add ? __dadd_rn(*c, sum) : sum;
 }
 
+/* The same for C in single precision, which nothing is added to */
+__device__ __forceinline__ void tc_finish_element(double sum, float *c)
+{
+  *c = static_cast<float>(__dadd_rn(sum, 0.0));
+}
+
 /*
   tc_add_segments_kernel - C[long_row[r], j] from partial[s * width + j] of the segments s = per * long_first[r] .. per * long_first[r + 1] - 1
 
   Work:   an element of C per thread
   Lanes:  consecutive columns, so partial coalesces
-  Arrays: long_row [num_long], long_first [num_long + 1], partial row-major [segments, width], c column-major with leading dimension ldc; all device
+  Arrays: long_row [num_long], long_first [num_long + 1], partial row-major [segments, width], c column-major with leading dimension ldc or, of
+          floats, row-major, without `add`; all device
   Writes: the long rows of C
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
+template <typename number>
+static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, number *c, int64_t ldc, bool add)
 {
   constexpr int ahead   = 16; // sums in flight: a row of 100000 entries has 391
   const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -45,5 +53,6 @@ static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t 
       sum = s + i < num ? further : sum;
     }
   }
-  tc_finish_element(sum, c + long_row[r] + j * ldc, add);
+  if constexpr (sizeof(number) == sizeof(float)) tc_finish_element(sum, c + long_row[r] * ldc + j);
+  else tc_finish_element(sum, c + long_row[r] + j * ldc, add);
 }
