@@ -5,12 +5,13 @@
 #include "long_rows_spmm.cuh"
 #include "tc_narrow.h"
 #include <cuda_fp16.h>
+#include <type_traits>
 
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
-          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * vectors for each lane
+          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major in double or row-major in single precision; partial row-major
           [num_segments, width]
@@ -28,7 +29,7 @@ struct tc_csr_rows {
 /* `in_row_major_f32`: args.row_major_f32 */
 template <tc_precision precision_of_b, int columns, bool is_deep, bool in_row_major_f32>
 struct tc_csr_shape {
-  static constexpr tc_precision precision = precision_of_b;
+  static constexpr auto precision  = precision_of_b;
   static constexpr bool row_major  = in_row_major_f32;
   static constexpr bool scaled     = precision != TC_PRECISION_F64 && !row_major;
   static constexpr int  width      = columns;
@@ -62,7 +63,7 @@ struct tc_csr_element<TC_PRECISION_F32> {
   using type = float;
 };
 
-/* Exact. From single precision that is 16 conversions per clock and multiprocessor, a quarter of its multiplications; less than what gathering the rows of B takes (docs/performance.md). */
+/* Exact; 16 conversions per clock and multiprocessor, which take less time than gathering the rows of B (docs/performance.md) */
 template <tc_precision precision>
 __device__ __forceinline__ double tc_csr_widen(typename tc_csr_element<precision>::type x)
 {
@@ -104,8 +105,15 @@ template <>
 struct tc_csr_columns<TC_PRECISION_F64, 1> {
   double2 value;
 
-  __device__ __forceinline__ void    load(const char *from) { value = __ldg(reinterpret_cast<const double2 *>(from)); }
-  __device__ __forceinline__ double2 pair(int) const { return value; }
+  __device__ __forceinline__ void load(const char *from)
+  {
+    value = __ldg(reinterpret_cast<const double2 *>(from));
+  }
+
+  __device__ __forceinline__ double2 pair(int) const
+  {
+    return value;
+  }
 };
 
 /* Entries of A in shared memory, for the lanes of a group */
