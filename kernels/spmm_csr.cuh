@@ -63,7 +63,7 @@ struct tc_csr_element<TC_PRECISION_F32> {
   using type = float;
 };
 
-/* Exact; 16 conversions per clock and multiprocessor, which take less time than gathering the rows of B (docs/performance.md) */
+/* Exact. What conversions take is counted in docs/performance.md. */
 template <tc_precision precision>
 __device__ __forceinline__ double tc_csr_widen(typename tc_csr_element<precision>::type x)
 {
