@@ -5,7 +5,6 @@
 #include "long_rows_spmm.cuh"
 #include "tc_narrow.h"
 #include <cuda_fp16.h>
-#include <type_traits>
 
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
@@ -356,14 +355,13 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
 template <tc_precision precision, int width, bool row_major = false>
 static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream)
 {
-  using element          = std::conditional_t<row_major, float, double>;
-  const int64_t threads  = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, row_major>::lanes;
-  const int     times    = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
-  const int64_t elements = (int64_t)A->num_long * width;
+  using element         = std::conditional_t<row_major, float, double>;
+  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, row_major>::lanes;
+  const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
   int           processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
   if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true, row_major>(name, A, args, B, partial, top, stream)));
   else TC_CALL((tc_launch_csr_shape<precision, width, false, row_major>(name, A, args, B, partial, top, stream)));
-  return tc_launch(name, tc_add_segments_kernel<element>, (elements + 127) / 128, 128, stream, A->num_long, A->long_row, A->long_first, 1, partial, width, args->n, reinterpret_cast<element *>(args->c), args->ldc, args->add != 0);
+  return tc_add_segments<element>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, reinterpret_cast<element *>(args->c), args->ldc, args->add != 0}, A->num_segments, stream);
 }

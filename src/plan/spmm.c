@@ -41,8 +41,12 @@ struct tc_spmm {
   char                  why[200];
 };
 
+static const char of_tiles[] = "bittcf"; // the format of tiles
+
 /* Formats whose kernels multiply the structural zeros of a tile */
-static const char *const with_structural_zeros[] = {"bittcf"};
+static const char *const with_structural_zeros[] = {of_tiles};
+
+enum { REORDERED_COLUMNS = 32 }; // from so many on rows that were reordered are multiplied in tiles
 
 tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *options, tc_spmm **spmm)
 {
@@ -186,6 +190,8 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
   }
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
   else tc_spmm_say_traits(&S->traits, n, sizeof S->why, S->why);
+  if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = tc_spmm_find(S, of_tiles);
+  if (*kernel != NULL) snprintf(S->why + strlen(S->why), sizeof S->why - strlen(S->why), "; rows reordered");
   for (int rule = 0; *kernel == NULL && (format = tc_spmm_next_rule(&S->traits, n, &rule)) != NULL;) {
     if (is_allowed(S, format)) *kernel = tc_spmm_find(S, format);
   }

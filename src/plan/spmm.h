@@ -12,6 +12,7 @@ typedef struct {
   const char *format;          // name of the format, NULL: choose; the host has one only and ignores it
   const char *kernel;          // name of one of the kernels of the format, NULL: the first
   int         exact_nonfinite; // only kernels that multiply no structural zeros
+  int         reordered;       // formats of tiles get their rows in an order of their own, of which a look at the pattern tells nothing: take them for many columns
 } tc_spmm_options;
 
 /* A product of any number of columns, all blocks column-major */
