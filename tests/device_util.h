@@ -49,4 +49,7 @@ typedef struct {
 device_matrix device_pack(const tc_backend *backend, const char *format, tc_precision precision, const tc_matrix *A, int on_device);
 void          device_unpack(device_matrix *M);
 
+/* How many sums of segments of rows a product has for each column */
+int64_t device_num_slots(const device_matrix *M, const char *format);
+
 double device_seconds(void);

@@ -1,6 +1,5 @@
 #include "bittcf_host.h"
-#include "../../kernels/tc_narrow.h"
-#include "hybrid_unpack.h"
+#include "narrow_host.h"
 #include <math.h>
 #include <string.h>
 
@@ -91,19 +90,9 @@ tc_status tc_bittcf_refill_host(const void *view, const double *csr_val)
   return TC_OK;
 }
 
-static float widen(tc_precision precision, uint32_t bits)
-{
-  float value;
-
-  if (precision == TC_PRECISION_F16 && (bits & 0x7c00) == 0x7c00) return bits & 0x3ff ? NAN : bits & 0x8000 ? -INFINITY : INFINITY;
-  if (precision >= TC_PRECISION_BF16) return tc_widen16(bits, precision == TC_PRECISION_BF16 ? TC_HYBRID_BF16 : TC_HYBRID_F16);
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
 static float narrow_value(const tc_bittcf *T, int64_t place)
 {
-  return widen(T->precision, tc_value_bytes(T->precision) == 2 ? ((const uint16_t *)T->val)[place] : ((const uint32_t *)T->val)[place]);
+  return tc_widen(T->precision, tc_value_bytes(T->precision) == 2 ? ((const uint16_t *)T->val)[place] : ((const uint32_t *)T->val)[place]);
 }
 
 /* --- products */
@@ -125,15 +114,8 @@ static void window_sums(const tc_bittcf *T, int32_t w, int32_t n, const double *
 static void narrow_columns(const tc_bittcf *T, int32_t n, const double *b, int64_t ldb, float *narrow, int exponent[COLUMNS])
 {
   for (int32_t j = 0; j < n; ++j) {
-    uint64_t largest = 0;
-
-    for (int32_t k = 0; k < T->num_cols; ++k) {
-      const uint64_t magnitude = tc_finite_magnitude(b[k + j * ldb]);
-
-      if (magnitude > largest) largest = magnitude;
-    }
-    exponent[j] = tc_column_scale(T->precision, (int32_t)(largest >> 52));
-    for (int32_t k = 0; k < T->num_cols; ++k) narrow[COLUMNS * (int64_t)k + j] = widen(T->precision, tc_narrow_bits(T->precision, b[k + j * ldb] * tc_power_of_two(-exponent[j])));
+    exponent[j] = tc_scale_of_column(T->precision, T->num_cols, b + j * ldb);
+    for (int32_t k = 0; k < T->num_cols; ++k) narrow[COLUMNS * (int64_t)k + j] = tc_narrow_element(T->precision, b[k + j * ldb], exponent[j]);
   }
 }
 
