@@ -42,6 +42,35 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
   }
 }
 
+static long double largest_of(int64_t n, const double *x)
+{
+  long double largest = 0;
+
+  for (int64_t i = 0; i < n; ++i) {
+    if (isfinite(x[i])) largest = fmaxl(largest, fabsl((long double)x[i]));
+  }
+  return largest;
+}
+
+void tc_oracle_narrow(const tc_matrix *A, const double *x, const double *y, tc_precision precision, long double *ref, long double *bound)
+{
+  const int         is_f16 = precision == TC_PRECISION_F16;
+  const long double unit = is_f16 ? 0x1p-11L : 0x1p-8L, small = is_f16 ? 0x1p-39L : 0x1p-126L, per_addition = 0x1p-22L; // small: of the largest entry of the row, or of x
+  const long double largest_x = largest_of(A->num_cols, x);
+
+  tc_oracle_spmv(A, x, y, 4, ref, bound);
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    const int64_t     entries = A->row_ptr[i + 1] - A->row_ptr[i];
+    const long double largest = largest_of(entries, A->val + A->row_ptr[i]);
+
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) {
+      const long double a = fabsl((long double)A->val[e]), b = fabsl((long double)x[A->col[e]]), off_a = fmaxl(unit * a, small * largest), off_b = fmaxl(unit * b, small * largest_x);
+
+      bound[i] += off_a * b + a * off_b + off_a * off_b + (is_f16 ? 0 : small * largest * largest_x) + (long double)entries * per_addition * (a + off_a) * (b + off_b);
+    }
+  }
+}
+
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound)
 {
   double worst = 0;

@@ -17,6 +17,12 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
 */
 void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound);
 
+/*
+  The same for a column of a product with a dense block in 16-bit arithmetic: A, row by row, and x are rounded to that precision, BF16 or F16, and their products added in
+  single precision, at 2^-22 of the sum of the magnitudes for an addition, in any order, as tensor cores do: docs/formats.md, "BCSR"
+*/
+void tc_oracle_narrow(const tc_matrix *A, const double *x, const double *y, tc_precision precision, long double *ref, long double *bound);
+
 /* The largest |z - ref| / bound; 0 where both are 0, infinite for a NaN or an infinity in z */
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound);
 

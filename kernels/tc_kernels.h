@@ -19,6 +19,7 @@ TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    nullptr,                   
 TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    nullptr,                      0,    tc_spmm_hybrid_scratch,         tc_spmm_hybrid_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    nullptr,                      0,    tc_spmm_bittcf_scratch,         tc_spmm_bittcf_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suits, 0,    tc_spmm_bittcf_cluster_scratch, tc_spmm_bittcf_cluster_f64)
+TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_16bit)
 #endif
 
 #ifdef TC_CONVERTER
@@ -26,4 +27,5 @@ TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suit
 TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)
 TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid)
 TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf)
+TC_CONVERTER("bcsr",   nullptr,         tc_refill_bcsr)
 #endif

@@ -47,6 +47,8 @@ typedef struct {
 
 /* `format` is that of a tc_spmm_kernel. Packed on the device if `on_device` and the backend can, else on the host. */
 device_matrix device_pack(const tc_backend *backend, const char *format, const tc_matrix *A, int on_device);
+/* The same from the host arrays of a view that somebody has built */
+device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A);
 void          device_unpack(device_matrix *M);
 
 double device_seconds(void);

@@ -53,9 +53,10 @@ typedef struct tc_format {
   void (*detail)(const void *view, tc_detail *detail);
   /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels. NULL: for dense blocks only */
   tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z, int sign);
+  tc_precision widest; // in which it can keep values; builds of wider ones fail
 } tc_format;
 
-extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf;
+extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;
 
 /* The table of formats, and a look-up by name (NULL: no such format) */
 const tc_format *const *tc_formats(int *num);

@@ -3,6 +3,7 @@
 */
 #include "../../kernels/tc_backend.h"
 #include "../../kernels/tc_dasp.h"
+#include "../format/bcsr.h"
 #include "../format/bittcf_host.h"
 #include "../format/dasp_host.h"
 #include "../format/hybrid_host.h"
@@ -66,6 +67,13 @@ static tc_status bittcf_refill(const void *view, const double *csr_val, tc_strea
   return tc_bittcf_refill_host(view, csr_val);
 }
 
+static tc_status bcsr_refill(const void *view, const double *csr_val, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
+  return tc_bcsr_refill_host(view, csr_val);
+}
+
 static tc_status csr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
 {
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
@@ -98,6 +106,7 @@ static const tc_converter *host_converters(int *num)
     {"dasp",   NULL, dasp_refill  },
     {"hybrid", NULL, hybrid_refill},
     {"bittcf", NULL, bittcf_refill},
+    {"bcsr",   NULL, bcsr_refill  },
   };
 
   *num = (int)(sizeof converters / sizeof converters[0]);

@@ -36,7 +36,7 @@ struct tc_spmm {
 };
 
 /* Formats whose kernels multiply the structural zeros of a tile */
-static const char *const with_structural_zeros[] = {"bittcf"};
+static const char *const with_structural_zeros[] = {"bittcf", "bcsr"};
 
 tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *options, tc_spmm **spmm)
 {
