@@ -100,6 +100,7 @@ static void three_in_four(void **state)
 
   pack(&A, TC_PRECISION_BF16, TC_BCSR_BOTH_KINDS, &T);
 
+  assert_true(T.num_sparse > 0);
   for (int s = 0; s < T.num_sparse; ++s) {
     for (int q = 0; q < TC_BCSR_GROUPS; ++q) {
       int32_t column[4];

@@ -1,0 +1,151 @@
+#include "bcsr_bench.h"
+#include "../bench/cusparse_narrow.h"
+#include "../src/format/bcsr.h"
+#include "../src/plan/spmm.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUPS = 5, MAX_WIDTHS = 16, BLOCK = 16 };
+
+static const char *const cases[] = {"10d0s", "0d10s", "5d5s", "50d0s", "0d50s", "25d25s", "0d100s"};
+static const double      group_seconds = 0.01;
+
+/* What is timed */
+typedef struct {
+  const tc_backend      *backend;
+  tc_spmm               *products; // NULL: cuSPARSE
+  const tc_spmm_kernel  *kernel;
+  const void            *view;
+  tc_spmm_product        product;
+  const cusparse_narrow *narrow;
+} candidate;
+
+static int by_size(const void *a, const void *b)
+{
+  const double x = *(const double *)a, y = *(const double *)b;
+
+  return (x > y) - (x < y);
+}
+
+static void run(const candidate *K, int times)
+{
+  for (int i = 0; i < times; ++i) {
+    if (K->products) device_check(K->backend, tc_spmm_multiply(K->products, K->kernel, K->view, &K->product, NULL), K->kernel->name);
+    else if (cusparse_narrow_multiply(K->narrow)) device_die("cuSPARSE", "a product failed");
+  }
+  device_check(K->backend, K->backend->synchronize(NULL), "synchronize");
+}
+
+/* Median of milliseconds per product */
+static double measure(const candidate *K)
+{
+  double group[GROUPS], begin;
+  int    times;
+
+  run(K, 2);
+  begin = device_seconds();
+  run(K, 3);
+  times = 1 + (int)(group_seconds / ((device_seconds() - begin) / 3));
+  for (int g = 0; g < GROUPS; ++g) {
+    begin = device_seconds();
+    run(K, times);
+    group[g] = 1e3 * (device_seconds() - begin) / times;
+  }
+  qsort(group, GROUPS, sizeof *group, by_size);
+  return group[GROUPS / 2];
+}
+
+static device_matrix pack(const tc_backend *backend, const tc_matrix *A, tc_precision precision, tc_bcsr_kinds kinds, tc_stats *stats)
+{
+  tc_csr        pattern = tc_matrix_pattern(A);
+  tc_bcsr       T;
+  device_matrix M;
+
+  pattern.precision = precision;
+  if (tc_bcsr_build(&pattern, kinds, &T) != TC_OK) device_die("bcsr", tc_last_error());
+  tc_format_stats(&tc_format_bcsr, &T, stats);
+  M = device_pack_view(backend, &tc_format_bcsr, &T, A);
+  tc_format_destroy(&tc_format_bcsr, &T);
+  return M;
+}
+
+static double measure_cusparse(const tc_backend *backend, const tc_matrix *A, int32_t block, int32_t n)
+{
+  char             why[128];
+  cusparse_narrow *narrow = cusparse_narrow_create(A, block, n, why);
+  double           ms     = -1;
+
+  if (narrow) ms = measure(&(candidate){.backend = backend, .narrow = narrow});
+  else printf("cuSPARSE %s, %d columns: %s\n", block ? "BSR" : "CSR", n, why);
+  cusparse_narrow_destroy(&narrow);
+  return ms;
+}
+
+static const tc_spmm_kernel *kernel_of(const tc_backend *backend, const char *format)
+{
+  int                   num;
+  const tc_spmm_kernel *kernels = backend->spmm_kernels(&num);
+
+  for (int k = 0; k < num; ++k) {
+    if (strcmp(kernels[k].format, format) == 0) return &kernels[k];
+  }
+  device_die(format, "no kernel");
+}
+
+static void bench_case(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, int32_t size, int num_widths, const int32_t *widths, int32_t widest)
+{
+  enum { FP16, FP16_DENSE, BF16, CSR, BITTCF, NUM_PACKED };
+  static const tc_spmm_options none = {NULL, NULL, 0};
+  tc_matrix                    A;
+  tc_spmm                     *products;
+  tc_stats                     stats, stats_dense, stats_bf16;
+  device_array                 b, c;
+  double                      *numbers;
+
+  if (tc_generate(tc_generator_find(name), size, 1, &A) != TC_OK) device_die(name, tc_last_error());
+  device_check(backend, tc_spmm_create(backend, &none, &products), "tc_spmm_create");
+  numbers = malloc((size_t)size * (size_t)widest * sizeof *numbers);
+  if (numbers == NULL) device_die(name, "no host memory");
+  tc_random_uniform((int64_t)size * widest, 3, numbers);
+  b = device_new(backend, (int64_t)size * widest, 0, numbers);
+  c = device_new(backend, (int64_t)size * widest, 0, NULL);
+  device_matrix                M[NUM_PACKED] = {pack(backend, &A, TC_PRECISION_F16, TC_BCSR_BOTH_KINDS, &stats), pack(backend, &A, TC_PRECISION_F16, TC_BCSR_DENSE_ONLY, &stats_dense), pack(backend, &A, TC_PRECISION_BF16, TC_BCSR_BOTH_KINDS, &stats_bf16), device_pack(backend, "csr", &A, 1), device_pack(backend, "bittcf", &A, 1)};
+  const tc_spmm_kernel *const  kernels[NUM_PACKED] = {kernel, kernel, kernel, kernel_of(backend, "csr"), kernel_of(backend, "bittcf")};
+
+  printf("# %s %d: %lld entries; %s; without 2:4: %s; refill %.3f ms\n", name, size, (long long)A.nnz, stats.classes, stats_dense.classes, M[FP16].refill_ms);
+  for (int w = 0; w < num_widths; ++w) {
+    const int32_t n = widths[w];
+
+    printf("%-7s %5d", name, n);
+    for (int k = 0; k < NUM_PACKED; ++k) {
+      const candidate K = {backend, products, kernels[k], M[k].view.bytes, {.rows_b = size, .rows_c = size, .n = n, .b = b.local, .ldb = size, .c = c.local, .ldc = size}, NULL};
+
+      printf(" %8.4f", measure(&K));
+    }
+    printf(" %8.4f %8.4f\n", measure_cusparse(backend, &A, 0, n), measure_cusparse(backend, &A, BLOCK, n));
+    fflush(stdout);
+  }
+  for (int k = 0; k < NUM_PACKED; ++k) device_unpack(&M[k]);
+  device_free(&b);
+  device_free(&c);
+  tc_spmm_destroy(&products);
+  free(numbers);
+  tc_matrix_free(&A);
+}
+
+int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *width_list, int32_t size)
+{
+  int32_t widths[MAX_WIDTHS], widest = 0;
+  int     num_widths = 0;
+
+  for (const char *at = width_list; *at && num_widths < MAX_WIDTHS; at += strcspn(at, ","), at += *at == ',') {
+    widths[num_widths] = atoi(at);
+    if (widths[num_widths] < 1) device_die(width_list, "expected numbers of columns");
+    if (widths[num_widths] > widest) widest = widths[num_widths];
+    ++num_widths;
+  }
+  printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n%-7s %5s %8s %8s %8s %8s %8s %8s %8s\n", "matrix", "n", "fp16", "fp16 dns", "bf16", "fp64 csr", "fp64 btc", "cuS csr", "cuS bsr");
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) bench_case(backend, kernel, cases[i], size, num_widths, widths, widest);
+  return 0;
+}

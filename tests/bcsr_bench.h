@@ -1,0 +1,9 @@
+/*
+  Times of the 16-bit kernel of the BCSR format on the synthetic matrices XdYs, with 2:4 tiles and without, against the library's kernels in double precision and
+  cuSPARSE in fp16.
+*/
+#pragma once
+#include "device_util.h"
+
+/* `widths`: numbers of columns, e.g. "64,128"; matrices of size x size. Returns the exit code */
+int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *widths, int32_t size);
