@@ -13,7 +13,7 @@
     column  what a lane of number t reads side by side: the columns of places 2 * t, 2 * t + 1, and those 8, 16 and 24 further on (tc_bcsr_place())
     choice  of 2:4 tiles: word 2 * g + h holds groups 4 * h .. 4 * h + 3 of row g in its lower half, of row g + 8 in its upper half
 
-  Pieces: the tiles of a window, 2:4 ones first, are cut into pieces of TC_BCSR_PIECE tiles, each summed up by itself. The pieces of windows that have more than one come
+  Pieces: the tiles of a window, 2:4 ones first, are cut into pieces of TC_BCSR_PIECE tiles at most, each summed up by itself. The pieces of windows that have more than one come
   first: piece p, p < num_slots, puts its sums at place p among the partial sums; windows with one piece follow, also those without tiles.
   In column, tiles of a piece begin at 16 * (tile + sparse), a 2:4 tile being two units of 16 columns.
 

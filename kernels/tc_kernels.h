@@ -1,7 +1,7 @@
 /*
   The tables of device kernels and converters. backend_cuda.cu includes this for the prototypes and for the registries. A new kernel is one .cu file and one row.
   min_sm says where a kernel can run; which one should run is the plan's choice (src/plan/choose.c). The precision of a kernel for vectors is the narrowest of the
-  values that it reads; it accumulates in double precision.
+  values that it reads; it accumulates in double precision. A kernel for dense blocks has F64 and the bits of tc_spmm.h, or it rounds both factors to 16 bits.
 */
 #ifdef TC_KERNEL
 /*        op    format    arithmetic precision min_sm launcher             ; a matrix gets the first row that reads its precision */

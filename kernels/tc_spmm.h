@@ -1,10 +1,11 @@
 /*
-  tc_spmm - products of a sparse matrix with a dense block, C = A B: what plan, backends and kernels share. The formats are those of tc_hybrid.h and tc_bittcf.h, and
+  tc_spmm - products of a sparse matrix with a dense block, C = A B: what plan, backends and kernels share. The formats are those of tc_hybrid.h, tc_bittcf.h and tc_bcsr.h, and
   plain CSR, which needs no conversion.
 
   The order of the additions, the same for every kernel, every N and both backends: an element of C is summed as a row of a matrix-vector product if the row has
   fewer than 256 entries. A longer row is cut into segments of TC_SPMM_SEGMENT entries; each is summed by fma from 0 in the order of CSR, and the sums of the
   segments are added in ascending order, from 0. Last, +0.0 is added; with `add` the finished sum is added to what C held.
+  Kernels whose precision is not F64 round both factors and add in single precision; they keep to a bound (docs/formats.md, "BCSR"), not to bits.
   Kernels that multiply structural zeros of a tile say so: there a non-finite entry of B may reach other rows of its tile.
 */
 #pragma once

@@ -12,6 +12,9 @@
 */
 enum { OPEN = 64 };
 
+/* Pieces are not made shorter than that, nor more than about as many of them than that for the sake of parallel work */
+enum { SHORT_PIECE = 16, FEW_PIECES = 2048 };
+
 /* Bytes of a tile, in units of 64: values, columns, choice */
 enum { COST_DENSE = 8 + 1, COST_SPARSE = 8 + 2 + 1 };
 
@@ -172,24 +175,38 @@ static void plan_window(const tc_csr *A, tc_bcsr_kinds kinds, int32_t w, window 
 
 /* --- pieces */
 
+/* Pieces of a window, none of more than `most` tiles */
+static int32_t pieces_of(int32_t tiles, int32_t most)
+{
+  return tiles > most ? tiles_of(tiles, most) : 1;
+}
+
+/* Tiles of a piece at most: fewer where that makes more warps busy, but not so few that the partial sums become the larger part of the traffic (unmeasured) */
+static int32_t longest_piece(const tc_bcsr *T)
+{
+  const int64_t tiles = T->num_tiles / FEW_PIECES;
+
+  return tiles < SHORT_PIECE ? SHORT_PIECE : tiles < TC_BCSR_PIECE ? (int32_t)tiles : TC_BCSR_PIECE;
+}
+
 /* What is known before there are arrays; tiles [num_windows] and sparse get those of each window */
 static tc_status count_tiles(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc_bcsr *T, int32_t *tiles, int32_t *sparse)
 {
   for (int32_t w = 0; w < T->num_windows; ++w) {
-    const int64_t before = T->num_slots;
-    int32_t       pieces;
-
     plan_window(A, kinds, w, W);
     tiles[w]  = W->num_sparse + W->num_dense;
     sparse[w] = W->num_sparse;
-    pieces    = tiles[w] > TC_BCSR_PIECE ? tiles_of(tiles[w], TC_BCSR_PIECE) : 1;
     T->num_tiles += tiles[w];
     T->num_sparse += sparse[w];
     TC_CHECK(T->num_tiles <= UINT32_MAX / 2, TC_ERR_LIMIT, "%lld tiles, format bcsr names at most %u", (long long)T->num_tiles, UINT32_MAX / 2);
+  }
+  for (int32_t w = 0; w < T->num_windows; ++w) {
+    const int32_t pieces = pieces_of(tiles[w], longest_piece(T));
+
     T->num_pieces += pieces;
     if (pieces > 1) {
       ++T->num_split;
-      T->num_slots = (int32_t)(before + pieces);
+      T->num_slots += pieces;
     }
   }
   return TC_OK;
@@ -197,18 +214,20 @@ static tc_status count_tiles(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc
 
 static void list_pieces(tc_bcsr *T, const int32_t *tiles, const int32_t *sparse)
 {
-  int32_t  split = 0, slot = 0, single = T->num_slots;
-  uint32_t tile = 0, before = 0;
+  const int32_t most  = longest_piece(T);
+  int32_t       split = 0, slot = 0, single = T->num_slots;
+  uint32_t      tile = 0, before = 0;
 
   for (int32_t w = 0; w < T->num_windows; ++w) {
-    int32_t *at = tiles[w] > TC_BCSR_PIECE ? &slot : &single, left = sparse[w];
+    const int32_t pieces = pieces_of(tiles[w], most), length = tiles_of(tiles[w], pieces);
+    int32_t      *at = pieces > 1 ? &slot : &single, left = sparse[w];
 
     if (at == &slot) {
       T->split_window[split]  = w;
       T->split_first[split++] = slot;
     }
-    for (int32_t done = 0; done == 0 || done < tiles[w]; done += TC_BCSR_PIECE) {
-      const int32_t num = tiles[w] - done < TC_BCSR_PIECE ? tiles[w] - done : TC_BCSR_PIECE, num_sparse = left < num ? left : num;
+    for (int32_t i = 0; i < pieces; ++i) {
+      const int32_t num = i < pieces - 1 ? length : tiles[w] - length * i, num_sparse = left < num ? left : num;
 
       T->piece[(*at)++] = (tc_bcsr_piece){.tile = tile, .sparse = before, .window = w, .num_sparse = (uint8_t)num_sparse, .num_dense = (uint8_t)(num - num_sparse)};
       tile += (uint32_t)num;
