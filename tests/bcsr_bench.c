@@ -139,7 +139,7 @@ static void bench_case(const tc_backend *backend, const tc_spmm_kernel *kernel, 
   tc_matrix_free(&A);
 }
 
-int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *width_list, int32_t size)
+int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *width_list, const char *only, int32_t size)
 {
   int32_t widths[MAX_WIDTHS], widest = 0;
   int     num_widths = 0;
@@ -151,6 +151,8 @@ int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const ch
     ++num_widths;
   }
   printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n%-7s %5s %8s %8s %8s %8s %8s %8s %8s\n", "matrix", "n", "fp16", "fp16 dns", "bf16", "fp64 csr", "fp64 btc", "cuS csr", "cuS bsr");
-  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) bench_case(backend, kernel, cases[i].name, size / cases[i].part, num_widths, widths, widest);
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    if (strstr(cases[i].name, only)) bench_case(backend, kernel, cases[i].name, size / cases[i].part, num_widths, widths, widest);
+  }
   return 0;
 }

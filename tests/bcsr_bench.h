@@ -5,5 +5,5 @@
 #pragma once
 #include "device_util.h"
 
-/* `widths`: numbers of columns, e.g. "64,128"; matrices of size x size, or half of that where they are half full. Returns the exit code */
-int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *widths, int32_t size);
+/* `widths`: numbers of columns, e.g. "64,128"; `only`: part of the names of matrices; these of size x size, or half of that where they are half full. Returns the exit code */
+int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *widths, const char *only, int32_t size);

@@ -39,17 +39,29 @@ static void small_matrix(int32_t rows, int32_t cols, int num, const int32_t *col
   for (int i = 0; i <= rows; ++i) A->row_ptr[i] = num * i;
 }
 
-/* One full 2:4 tile: row i has places i % 4 and another one of each four columns */
-static void sparse_tile_by_hand(void **state)
+/* Two places of group q in row i: not the same in rows 8 apart, nor in groups 4 apart */
+static const int *hand_pair(int i, int q)
 {
   static const int pairs[4][2] = {{0, 3}, {1, 3}, {0, 2}, {2, 3}};
-  int32_t          col[16 * 16];
-  tc_matrix        A;
-  tc_bcsr          T;
+
+  return pairs[(i + i / 8 + q / 4) % 4];
+}
+
+static uint32_t hand_choice(int i, int h)
+{
+  return (uint32_t)(hand_pair(i, 4 * h)[0] | hand_pair(i, 4 * h)[1] << 2) * 0x1111u; // four groups
+}
+
+/* One full 2:4 tile */
+static void sparse_tile_by_hand(void **state)
+{
+  int32_t   col[16 * 16];
+  tc_matrix A;
+  tc_bcsr   T;
 
   (void)state;
   for (int i = 0; i < 16; ++i) {
-    for (int k = 0; k < 16; ++k) col[16 * i + k] = 4 * (k / 2) + pairs[i % 4][k % 2];
+    for (int k = 0; k < 16; ++k) col[16 * i + k] = 4 * (k / 2) + hand_pair(i, k / 2)[k % 2];
   }
   small_matrix(16, 32, 16, col, &A);
 
@@ -60,11 +72,8 @@ static void sparse_tile_by_hand(void **state)
   assert_int_equal(T.num_pieces, 1);
   assert_int_equal(T.piece[0].num_sparse, 1);
   assert_int_equal(T.piece[0].num_dense, 0);
-  for (int g = 0; g < 8; ++g) { // rows g and g + 8 have the same places
-    const uint32_t four = (uint32_t)(pairs[g % 4][0] | pairs[g % 4][1] << 2) * 0x11111111u;
-
-    assert_int_equal(T.choice[2 * g], four);
-    assert_int_equal(T.choice[2 * g + 1], four);
+  for (int g = 0; g < 8; ++g) {
+    for (int h = 0; h < 2; ++h) assert_int_equal(T.choice[2 * g + h], hand_choice(g, h) | hand_choice(g + 8, h) << 16);
   }
   for (int t = 0; t < 4; ++t) { // lane t: places 2 t, 2 t + 1, and 8, 16, 24 further on
     for (int i = 0; i < 8; ++i) assert_int_equal(T.column[8 * t + i], 2 * t + i % 2 + 8 * (i / 2));
@@ -227,7 +236,7 @@ static void every_entry_once(void **state)
   test_all_cases(check_packing);
 }
 
-/* Tiles that the generators of 2:4 and dense blocks promise: 10% of 7 tiles in a window of 16 rows, all windows */
+/* The tiles that matrices of 2:4 or of dense blocks are made of */
 static void kinds_of_blocks(void **state)
 {
   tc_matrix A;

@@ -1,5 +1,5 @@
 /*
-  The 16-bit kernel of the BCSR format without PETSc: test_spmm_bcsr [-small] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so
+  The 16-bit kernel of the BCSR format without PETSc: test_spmm_bcsr [-small] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so
   On every test matrix, both precisions, with and without 2:4 tiles: what the device packs are the host's bytes; products are within the a-priori bound of the exact
   ones, for every number of columns, leading dimension and alignment, the same bits again and again, with guard words around C. -small leaves out what takes a memory
   checker too long. -bench times the kernel on synthetic matrices instead. Exit code 77: no usable device.
@@ -235,7 +235,7 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   tc_matrix_free(&A);
 }
 
-static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
+static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *only)
 {
   int num;
 
@@ -243,7 +243,7 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
   for (int g = 0; g < num && failed < MAX_FAILURES; ++g) {
     const tc_generator *generator = &tc_generators(&num)[g];
 
-    for (int seed = 1; seed <= (small_only ? 1 : 2); ++seed) {
+    for (int seed = 1; seed <= (small_only ? 1 : 2) && strstr(generator->name, only); ++seed) {
       tc_matrix A;
 
       if (tc_generate(generator, generator->tiny, (uint64_t)seed, &A) != TC_OK) device_die(generator->name, tc_last_error());
@@ -257,18 +257,19 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
 
 int main(int argc, char **args)
 {
-  const char           *path = NULL, *bench = NULL;
+  const char           *path = NULL, *bench = NULL, *only = "";
   const tc_backend     *backend;
   const tc_spmm_kernel *kernels, *kernel = NULL;
   int                   sm, num, size = 8192;
 
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else if (strcmp(args[i], "-matrix") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else if (strcmp(args[i], "-size") == 0 && i + 1 < argc) size = atoi(args[++i]);
     else path = args[i];
   }
-  if (path == NULL) device_die("usage", "test_spmm_bcsr [-small] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so");
+  if (path == NULL) device_die("usage", "test_spmm_bcsr [-small] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_bcsr", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   kernels = backend->spmm_kernels(&num);
@@ -279,8 +280,8 @@ int main(int argc, char **args)
     printf("skip no kernel for sm_%d\n0 passed, 0 failed, 1 skipped\n", sm);
     return DEVICE_SKIPPED;
   }
-  if (bench) return bcsr_bench(backend, kernel, bench, size);
-  check_all(backend, kernel);
+  if (bench) return bcsr_bench(backend, kernel, bench, only, size);
+  check_all(backend, kernel, only);
   printf("largest error over the bound: bf16 %.3f, fp16 %.3f\n", worst_error[TC_PRECISION_BF16], worst_error[TC_PRECISION_F16]);
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed > 0;
