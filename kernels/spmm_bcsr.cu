@@ -50,7 +50,7 @@ static __device__ __forceinline__ uint32_t tc_pair_rows(const tc_narrow_row<vect
   return __byte_perm(first.two[i / 2], second.two[i / 2], i % 2 == 0 ? 0x5410 : 0x7632);
 }
 
-/* The kinds of tiles: places that a lane reads, where the columns of tile `s` begin in those of the piece */
+/* The kinds of tiles: places that a lane reads, and units of 16 places in column */
 struct tc_sparse_tile {
   static constexpr int places = TC_BCSR_SPARSE / 4;
   static constexpr int units  = 2;
