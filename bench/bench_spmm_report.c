@@ -106,7 +106,7 @@ static void write_row(FILE *file, const BenchSpmm *S, const SpmmRow *row)
     fprintf(file, "%s  {\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": %d, \"ranks\": 1, \"precision\": \"fp64\", \"kernel\": \"%s\", \"device\": %s, ", w ? ",\n" : "", modes[S->mode].op,
             row->name, row->rows, row->cols, row->nnz, row->random_values ? "true" : "false", (int)row->n, way->kernel, S->settings->cuda ? "true" : "false");
     fprintf(file, "\"way\": \"%s\", \"forced\": %s, \"ms\": %.6g, \"ms_spread\": %.3g, \"bytes\": %.10g, \"floor_ms\": %.6g, ", way->name, way->forced ? "true" : "false", way->time.ms, way->time.spread, row->bytes, row->floor_ms);
-    if (w == 0) fprintf(file, "\"build_ms\": %.6g, \"refill_ms\": %.6g, \"first_ms\": %.6g, \"baseline_first_ms\": %.6g, ", row->build_ms, row->refill_ms, row->first_ms, row->baseline_first_ms);
+    if (w == 0) fprintf(file, "\"build_ms\": %.6g, \"refill_ms\": %.6g, \"first_ms\": %.6g, \"baseline_first_ms\": %.6g, \"straight\": %d, ", row->build_ms, row->refill_ms, row->first_ms, row->baseline_first_ms, (int)row->straight);
     fprintf(file, "\"error_over_bound\": %.6g, \"same_bits_as_host\": %s, \"baseline_ms\": {", way->error_over_bound <= 1e300 ? way->error_over_bound : 1e300, way->same_bits ? "true" : "false");
     for (int b = 0; b < row->num_baselines; b++) fprintf(file, "%s\"%s\": %.6g", b ? ", " : "", row->baseline[b].name, row->baseline[b].time.ms);
     fprintf(file, "}}");

@@ -26,7 +26,8 @@ typedef struct {
   int64_t   rows, cols, nnz;
   PetscInt  n;
   double    bytes, floor_ms;     // CSR, B and C once each, at the speed of a device copy
-  double    build_ms, refill_ms; // of way [0], beyond an ordinary product, at the first one and after new values
+  double    build_ms, refill_ms; // of what way [0] comes to, beyond an ordinary product, at the first one and after new values
+  PetscInt  straight;            // products of way [0] straight from CSR before it packed; 0 where it does not or needs none
   double    first_ms, baseline_first_ms; // the first product of a new matrix, all included but CSR's way to the device: of way [0], of baseline [0]
   int       num_ways, num_baselines;
   SpmmWay   way[SPMM_MAX_WAYS]; // [0] is what is chosen unless only forced ones were asked for

@@ -30,7 +30,7 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
 
 void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound)
 {
-  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
+  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
   const long double        unit     = units[precision], small = precision == TC_PRECISION_F16 ? 0x1p-39L : 0; // of the largest entry of the row
 
   for (int32_t i = 0; i < A->num_rows; ++i) {
@@ -42,32 +42,32 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
   }
 }
 
-static long double largest_of(int64_t n, const double *x)
+void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, int32_t segment, long double *ref, long double *bound)
 {
-  long double largest = 0;
+  static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-11L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
+  const int                split    = precision == TC_PRECISION_F32; // three products of two parts each
+  const long double        unit     = 2 * units[precision] + units[precision] * units[precision] + (split ? 0x3.01p-22L : 0);
+  const long double        small_a  = precision == TC_PRECISION_F16 ? 0x1p-39L : 0x1p-126L, small_b = precision == TC_PRECISION_F16 ? 0x1p-39L : 0x1p-61L; // of the largest of a row, a column
+  long double              largest_b = 0;
 
-  for (int64_t i = 0; i < n; ++i) {
-    if (isfinite(x[i])) largest = fmaxl(largest, fabsl((long double)x[i]));
-  }
-  return largest;
-}
-
-void tc_oracle_narrow(const tc_matrix *A, const double *x, const double *y, tc_precision precision, long double *ref, long double *bound)
-{
-  const int         is_f16 = precision == TC_PRECISION_F16;
-  const long double unit = is_f16 ? 0x1p-11L : 0x1p-8L, small = is_f16 ? 0x1p-39L : 0x1p-126L, per_addition = 0x1p-22L; // small: of the largest entry of the row, or of x
-  const long double largest_x = largest_of(A->num_cols, x);
-
-  tc_oracle_spmv(A, x, y, 4, ref, bound);
+  tc_oracle_spmv(A, b, NULL, 2, ref, bound);
+  for (int32_t k = 0; k < A->num_cols; ++k) largest_b = fmaxl(largest_b, fabsl((long double)b[k]));
   for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int64_t     entries = A->row_ptr[i + 1] - A->row_ptr[i];
-    const long double largest = largest_of(entries, A->val + A->row_ptr[i]);
+    const int64_t     n = A->row_ptr[i + 1] - A->row_ptr[i], chain = (split ? 9 : 3) * (n < segment ? n : segment);
+    const long double sums = (long double)chain * 0x1p-23L / (1 - (long double)chain * 0x1p-23L);
+    long double       size = 0, sum_a = 0, sum_b = 0, largest_a = 0;
 
     for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) {
-      const long double a = fabsl((long double)A->val[e]), b = fabsl((long double)x[A->col[e]]), off_a = fmaxl(unit * a, small * largest), off_b = fmaxl(unit * b, small * largest_x);
+      const long double value = fabsl((long double)A->val[e]), from = fabsl((long double)b[A->col[e]]);
 
-      bound[i] += off_a * b + a * off_b + off_a * off_b + (is_f16 ? 0 : small * largest * largest_x) + (long double)entries * per_addition * (a + off_a) * (b + off_b);
+      size += value * from;
+      sum_a += value;
+      sum_b += from;
+      largest_a = fmaxl(largest_a, value);
     }
+    const long double rounded = unit * size + small_a * largest_a * sum_b + small_b * largest_b * sum_a + 2 * small_b * largest_a * largest_b * (long double)n;
+
+    bound[i] += (rounded + sums * (size + rounded)) * (1 + 0x1p-40L);
   }
 }
 

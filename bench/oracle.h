@@ -18,10 +18,11 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
 void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound);
 
 /*
-  The same for a column of a product with a dense block in 16-bit arithmetic: A, row by row, and x are rounded to that precision, BF16 or F16, and their products added in
-  single precision, at 2^-22 of the sum of the magnitudes for an addition, in any order, as tensor cores do: docs/formats.md, "BCSR"
+  The same for a column c = A b of a product with a dense block in a narrow precision, both sides rounded and sums in single precision: docs/formats.md, "Narrow
+  products". At most `segment` entries of a row are added in single precision before their sum goes to double precision. ref and bound as above. b is finite, and the largest
+  magnitudes of rows of A and of b are 0 or normal numbers, from 2^-1000 to 2^1000.
 */
-void tc_oracle_narrow(const tc_matrix *A, const double *x, const double *y, tc_precision precision, long double *ref, long double *bound);
+void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, int32_t segment, long double *ref, long double *bound);
 
 /* The largest |z - ref| / bound; 0 where both are 0, infinite for a NaN or an infinity in z */
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound);

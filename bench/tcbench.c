@@ -18,7 +18,7 @@ static char help[] = "tcbench spmv [options]\n\
   -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
-  -precision <p,..> of the entries in our ways: fp64 (default), fp32, bf16, fp16, one after the other; spmv only\n\
+  -precision <p,..> of the entries in our ways: fp64 (default), fp32, tf32, bf16, fp16, one after the other; spmv only\n\
   -ways <a,b,..>    which ways to multiply; default: all there are\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
@@ -29,7 +29,7 @@ tcbench spmm [options], the same options and\n\
   -spmm_mode <mode> ab (default), atb or abt, with a transpose\n\
 tcbench list        the table\n\n";
 
-enum { MAX_RESULTS = 256, MAX_NAMES = 256, MAX_PRECISIONS = 4, WARM_UP_SIZE = 500 };
+enum { MAX_RESULTS = 256, MAX_NAMES = 256, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;

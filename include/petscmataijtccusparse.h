@@ -61,8 +61,8 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMVs[];
 +  `MAT_AIJTCCUSPARSE_SPMM_AUTO`     - chosen per matrix and number of columns
 .  `MAT_AIJTCCUSPARSE_SPMM_BITTCF`   - the packed BitTCF format, tiles for tensor cores
 .  `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`  - the same, by groups of rows that share the rows of the dense matrix they need, where there are enough of those
-.  `MAT_AIJTCCUSPARSE_SPMM_CSR`      - the matrix as it is, nothing is packed
 .  `MAT_AIJTCCUSPARSE_SPMM_SLICE`    - the packed hybrid format of products with vectors
+.  `MAT_AIJTCCUSPARSE_SPMM_TCA`      - straight from CSR, nothing is packed
 -  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
 
    Level: intermediate
@@ -73,8 +73,8 @@ typedef enum {
   MAT_AIJTCCUSPARSE_SPMM_AUTO,
   MAT_AIJTCCUSPARSE_SPMM_BITTCF,
   MAT_AIJTCCUSPARSE_SPMM_CLUSTER,
-  MAT_AIJTCCUSPARSE_SPMM_CSR,
   MAT_AIJTCCUSPARSE_SPMM_SLICE,
+  MAT_AIJTCCUSPARSE_SPMM_TCA,
   MAT_AIJTCCUSPARSE_SPMM_CUSPARSE
 } MatAIJTCCUSPARSESpMM;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMMs[];
@@ -104,6 +104,7 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
    Values:
 +  `MAT_AIJTCCUSPARSE_PRECISION_FP64` - as they are
 .  `MAT_AIJTCCUSPARSE_PRECISION_FP32` - rounded to 24 bits, in 4 bytes
+.  `MAT_AIJTCCUSPARSE_PRECISION_TF32` - as `MAT_AIJTCCUSPARSE_PRECISION_FP32`
 .  `MAT_AIJTCCUSPARSE_PRECISION_BF16` - rounded to 8 bits, in 2 bytes
 -  `MAT_AIJTCCUSPARSE_PRECISION_FP16` - rounded to 11 bits, in 2 bytes; entries much smaller than the largest of their row to fewer
 
@@ -114,6 +115,7 @@ E*/
 typedef enum {
   MAT_AIJTCCUSPARSE_PRECISION_FP64,
   MAT_AIJTCCUSPARSE_PRECISION_FP32,
+  MAT_AIJTCCUSPARSE_PRECISION_TF32,
   MAT_AIJTCCUSPARSE_PRECISION_BF16,
   MAT_AIJTCCUSPARSE_PRECISION_FP16
 } MatAIJTCCUSPARSEPrecision;

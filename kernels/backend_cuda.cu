@@ -2,7 +2,7 @@
   The CUDA backend: device memory, copies, and the registry of kernels and converters. Compiled into the CUDA library, whose only symbol is tc_backend_cuda().
 */
 #include "tc_backend.h"
-#include "tc_device.cuh"
+#include "tc_memory.cuh"
 #include <memory>
 #include <new>
 
@@ -49,6 +49,7 @@ extern "C" {
 int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
+tc_status tc_survey_cuda(const tc_csr_view *, tc_survey *, tc_stream);
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
 tc_status tc_gather_cuda(int64_t, const int32_t *, const double *, double *, tc_stream);
 }
@@ -87,20 +88,6 @@ static const tc_converter *cuda_converters(int *num)
 
   *num = static_cast<int>(sizeof converters / sizeof converters[0]);
   return converters;
-}
-
-static tc_status cuda_alloc(size_t bytes, void **local)
-{
-  *local = nullptr;
-  if (bytes == 0) return TC_OK;
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", bytes);
-  TC_CUDA(cudaMalloc(local, bytes));
-  return TC_OK;
-}
-
-static void cuda_release(void *local)
-{
-  cudaFree(local);
 }
 
 /* From pageable memory the call returns when the source may be reused */
@@ -190,7 +177,7 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, cuda_alloc, cuda_release, cuda_upload, cuda_download, cuda_zero, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_upload, cuda_download, cuda_zero, tc_survey_cuda, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -137,6 +137,7 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
 {
   const int               num = W.num_groups(), k = tc_mma_lane(lane).k;
   const int32_t           base = W.column_base();
+  const double           *val = static_cast<const double *>(T.val);
   const tc_mask_lane      at(lane);
   uint32_t                next = W.val;
   tc_group_batch          batch, next_batch;
@@ -145,21 +146,21 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
   if (num == 0) return;
   batch.load(T, W, 0, lane);
   next_batch.load(T, W, tc_batch, lane);
-  even.load(batch, 0, base, T.val, next, dense, k, at);
+  even.load(batch, 0, base, val, next, dense, k, at);
 #pragma unroll 1
   for (int first = 0;; first += tc_batch) {
     const int left = num - first; // of this batch and what follows
 
 #pragma unroll
     for (int i = 0; i < tc_batch; i += 2) {
-      if (i + 1 < left) odd.load(batch, i + 1, base, T.val, next, dense, k, at);
+      if (i + 1 < left) odd.load(batch, i + 1, base, val, next, dense, k, at);
       even.multiply(sums, at);
       if (i + 1 >= left) return;
       if (i + 2 == tc_batch) {
         batch = next_batch;
         next_batch.load(T, W, first + 2 * tc_batch, lane);
       }
-      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, T.val, next, dense, k, at);
+      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, val, next, dense, k, at);
       odd.multiply(sums, at);
       if (i + 2 >= left) return;
     }
@@ -225,16 +226,22 @@ __device__ __forceinline__ void tc_put_window(int2 rows, int32_t first, int step
   }
 }
 
+__device__ __forceinline__ void tc_put_row(const tc_dense_output &out, int32_t row, int32_t column, double sum)
+{
+  tc_finish_element(sum, out.c + row + column * out.ldc, out.add);
+}
+
 /*
   tc_spmm_bittcf_long_kernel - C of long rows: the sums of their segments, added in ascending order
 
   Work:   an element of C per thread
   Lanes:  consecutive long rows, whose segments' sums are neighbours
   Arrays: the view; partial column-major [slots, n]; C column-major; all device
-  Writes: the long rows of C
+  Writes: the long rows of C, through tc_put_row() of the output
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_dense_output out)
+template <typename Output>
+static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)
 {
   const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int32_t rows = TC_BITTCF_ROWS, r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
@@ -246,10 +253,11 @@ static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bit
 
 #pragma unroll 16
   for (int32_t s = 0; s < num; ++s) sum = __dadd_rn(sum, partial[(int64_t)rows * s]);
-  tc_finish_element(sum, out.c + T.long_row[r] + column * out.ldc, out.add);
+  tc_put_row(out, T.long_row[r], column, sum);
 }
 
-static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const tc_dense_output &out, cudaStream_t stream)
+template <typename Output>
+static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const Output &out, cudaStream_t stream)
 {
-  return tc_launch(name, tc_spmm_bittcf_long_kernel, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
+  return tc_launch(name, tc_spmm_bittcf_long_kernel<Output>, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
 }

@@ -1,6 +1,8 @@
 #include "build_bittcf.cuh"
 #include "tc_backend.h"
 #include "tc_build.cuh"
+#include "tc_memory.cuh"
+#include "tc_narrow.h"
 #include <cub/device/device_scan.cuh>
 #include <cstring>
 
@@ -33,8 +35,7 @@ static tc_status tc_take_memory(tc_build &B, const Cut &cut)
   void     *memory;
 
   cut(counted);
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("tc_build_bittcf: memory for scratch", cudaMallocAsync(&memory, counted.bytes, B.stream)));
+  TC_CALL(tc_memory_take(counted.bytes, &memory, B.stream));
   B.memory[B.num_memory++] = memory;
   real.memory              = static_cast<char *>(memory);
   cut(real);
@@ -154,15 +155,15 @@ static tc_status tc_make_windows(tc_build &B)
   TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.length));
   TC_CALL(tc_launch("tc_build_bittcf_measure", tc_build_bittcf_measure_kernel, blocks_of((int64_t)T.num_windows + 1, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size, B.news));
   TC_CALL(tc_scan(B, B.size, (int64_t)T.num_windows + 1, tc_sizes_together()));
-  TC_CALL(tc_fetch(B, &all, B.size + T.num_windows, sizeof all));
+  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&all, B.size + T.num_windows, sizeof all, cudaMemcpyDeviceToHost, B.stream)));
+  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
+  T.widest_window = B.host_news.widest_window;
   TC_CHECK(all.units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)all.units, UINT32_MAX);
   T.num_groups = all.groups;
   T.tile_units = all.units;
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(tiles, 16 * T.tile_units); }));
   T.tiles = tiles;
   TC_CALL(tc_launch("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, blocks_of(T.num_windows, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size));
-  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  T.widest_window = B.host_news.widest_window;
   if (!tc_bittcf_may_cluster(&T)) return TC_OK;
   uint32_t pairs;
 
@@ -194,7 +195,8 @@ static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
   C.cut(T.place, T.num_places);
   C.cut(T.cluster_first, clustered * ((int64_t)T.num_clusters + 1));
   C.cut(T.cluster_pair, T.num_pairs);
-  C.cut(T.val, T.num_nonzeros + 1);
+  C.cut(T.val, T.num_nonzeros + 1, tc_value_bytes(T.precision));
+  C.cut(T.exponent, T.precision == TC_PRECISION_F64 ? 0 : packed);
   T.tiles = tiles;
 }
 
@@ -205,8 +207,7 @@ static tc_status tc_settle(tc_build &B, void **slab)
   tc_cutter counted = {}, real = {};
 
   tc_cut_view(counted, B.T);
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("tc_build_bittcf: memory for the arrays", cudaMalloc(slab, counted.bytes)));
+  TC_CALL(tc_memory_alloc(counted.bytes, slab));
   real.memory = static_cast<char *>(*slab);
   tc_cut_view(real, B.T);
 
@@ -242,17 +243,18 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   B.T.num_rows     = A->num_rows;
   B.T.num_cols     = A->num_cols;
   B.T.num_nonzeros = A->nnz;
+  B.T.precision    = A->precision;
   status           = tc_look_at_rows(B);
   if (status == TC_OK) status = tc_choose_order(B);
   if (status == TC_OK) status = tc_make_windows(B);
   if (status == TC_OK) status = tc_settle(B, slab);
   for (int i = 0; i < B.num_memory; ++i) {
-    const tc_status freed = tc_cuda("tc_build_bittcf: release of scratch", cudaFreeAsync(B.memory[i], B.stream));
+    const tc_status freed = tc_memory_give(B.memory[i], B.stream);
 
     if (status == TC_OK) status = freed;
   }
   if (status != TC_OK) {
-    cudaFree(*slab);
+    tc_memory_release(*slab);
     *slab = nullptr;
     memset(view, 0, sizeof B.T);
   } else memcpy(view, &B.T, sizeof B.T);

@@ -1,6 +1,7 @@
 #include "build_hybrid.cuh"
 #include "tc_backend.h"
 #include "tc_build.cuh"
+#include "tc_memory.cuh"
 #include <cub/device/device_radix_sort.cuh>
 #include <cub/device/device_scan.cuh>
 #include <cstring>
@@ -127,8 +128,7 @@ static tc_status tc_build(const tc_csr_local *A, const tc_build_scratch &S, tc_h
   H.index_units = sizes.index;
   tc_cut_head(counted, H);
   tc_cut_tail(counted, H);
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("tc_build_hybrid: memory for the arrays", cudaMalloc(slab, counted.bytes)));
+  TC_CALL(tc_memory_alloc(counted.bytes, slab));
   whole.memory = static_cast<char *>(*slab);
   tc_cut_head(whole, H);
   TC_CALL(tc_cuda("tc_build_hybrid: copy of the first arrays", cudaMemcpyAsync(*slab, S.head, whole.bytes, cudaMemcpyDeviceToDevice, stream)));
@@ -153,8 +153,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   TC_CHECK(A->num_rows <= INT32_MAX - MAX_OVERHANG, TC_ERR_LIMIT, "%d rows, format hybrid holds at most %d", A->num_rows, INT32_MAX - MAX_OVERHANG);
   TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
   TC_CALL(tc_cut_scratch(counted, A, S, on));
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", counted.bytes);
-  TC_CALL(tc_cuda("tc_build_hybrid: memory for scratch", cudaMallocAsync(&memory, counted.bytes, on)));
+  TC_CALL(tc_memory_take(counted.bytes, &memory, on));
   scratch.memory = static_cast<char *>(memory);
   memset(view, 0, sizeof H);
   H.num_rows     = A->num_rows;
@@ -164,11 +163,11 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   H.precision    = A->precision;
   status         = tc_cut_scratch(scratch, A, S, on);
   if (status == TC_OK) status = tc_build(A, S, H, slab, on);
-  const tc_status freed = tc_cuda("tc_build_hybrid: release of scratch", cudaFreeAsync(memory, on));
+  const tc_status freed = tc_memory_give(memory, on);
 
   if (status == TC_OK) status = freed;
   if (status != TC_OK) {
-    cudaFree(*slab);
+    tc_memory_release(*slab);
     *slab = nullptr;
     memset(view, 0, sizeof H);
   }

@@ -21,14 +21,29 @@ __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool ad
   Writes: the long rows of C
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
+static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
 {
-  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int32_t r = (int32_t)(i / width), j = (int32_t)(i % width);
+  constexpr int ahead   = 16; // sums in flight: a row of 100000 entries has 391
+  const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int32_t r = (int32_t)(element / width), j = (int32_t)(element % width);
   double        sum = 0.0;
 
   if (r >= num_long || j >= n) return;
-#pragma unroll 4
-  for (int64_t s = (int64_t)per * long_first[r]; s < (int64_t)per * long_first[r + 1]; ++s) sum = __dadd_rn(sum, partial[s * width + j]);
+  const int32_t       num  = per * (long_first[r + 1] - long_first[r]);
+  const double *const mine = partial + (int64_t)per * long_first[r] * width + j;
+
+#pragma unroll 1
+  for (int32_t s = 0; s < num; s += ahead) {
+    double next[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = mine[(int64_t)min(s + i, num - 1) * width];
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      const double further = __dadd_rn(sum, next[i]);
+
+      sum = s + i < num ? further : sum;
+    }
+  }
   tc_finish_element(sum, c + long_row[r] + j * ldc, add);
 }

@@ -24,7 +24,7 @@ static __global__ void __launch_bounds__(tc_refill_threads) tc_row_exponents_ker
     for (int64_t e = __ldg(T.row_ptr + row) + lane; e < __ldg(T.row_ptr + row + 1); e += tc_warp_size) largest = max(largest, tc_finite_magnitude(__ldg(csr_val + e)));
   }
   largest = tc_warp_largest(largest);
-  if (lane == 0) T.row_exponent[row] = static_cast<int16_t>(tc_bcsr_exponent(largest, T.precision));
+  if (lane == 0) T.row_exponent[row] = static_cast<int16_t>(tc_row_scale(T.precision, largest));
 }
 
 /*
@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bcsr_kerne
   if (p >= T.num_pieces) return;
   const tc_bcsr_piece P        = T.piece[p];
   const int16_t      *exponent = T.row_exponent + TC_BCSR_ROWS * (int64_t)P.window + lane / 4;
-  const int32_t       upper = exponent[0], lower = exponent[TC_BCSR_ROWS / 2];
+  const double        upper = tc_power_of_two(-exponent[0]), lower = tc_power_of_two(-exponent[TC_BCSR_ROWS / 2]);
 
   for (int s = 0; s < P.num_sparse + P.num_dense; ++s) {
     const int64_t slot = TC_BCSR_SLOTS * ((int64_t)P.tile + s) + mine * lane;
@@ -54,7 +54,7 @@ static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bcsr_kerne
     for (int i = 0; i < mine; ++i) {
       const int32_t entry = tc_load_stream(T.map + slot + i);
 
-      T.val[slot + i] = entry >= 0 ? tc_bcsr_narrow(__ldg(csr_val + entry), i / 2 % 2 == 0 ? upper : lower, T.precision) : 0;
+      T.val[slot + i] = entry >= 0 ? static_cast<uint16_t>(tc_narrow_bits(T.precision, __dmul_rn(__ldg(csr_val + entry), i / 2 % 2 == 0 ? upper : lower))) : 0;
     }
   }
 }

@@ -112,7 +112,10 @@ template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places>
 __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
 {
   stored *to = reinterpret_cast<stored *>(val);
+  double  next[places]; // on their way while the values of the present block are looked at
 
+#pragma unroll
+  for (int i = 0; i < places; ++i) next[i] = W.load(csr_val, 0, i, 0.0);
   for (int b = 0; b < W.num_blocks(); ++b, to += tc_warp_size * places) {
     const bool in_use = places * b + W.place(thread) < W.width; // else there are no slots for this place
     double     value[places];
@@ -120,7 +123,10 @@ __device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W
     bool       fits = true;
 
 #pragma unroll
-    for (int i = 0; i < places; ++i) value[i] = W.load(csr_val, b, i, 0.0);
+    for (int i = 0; i < places; ++i) {
+      value[i] = next[i];
+      next[i]  = W.load(csr_val, b + 1, i, 0.0);
+    }
 #pragma unroll
     for (int i = 0; i < places; ++i) {
       if constexpr (kind == TC_HYBRID_D8) {
@@ -254,7 +260,7 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
   Launch: tc_values_threads per block, 2 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
 template <tc_precision precision>
-static __global__ void __launch_bounds__(tc_values_threads, 5) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
+static __global__ void __launch_bounds__(tc_values_threads, 4) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
 {
   __shared__ tc_bits  bits[TC_HYBRID_DICTIONARY];
   const int           thread = threadIdx.x % tc_warp_size, size = *H.dictionary_size;
@@ -281,7 +287,8 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 {
   const tc_hybrid   *H     = static_cast<const tc_hybrid *>(view);
   const cudaStream_t on    = static_cast<cudaStream_t>(stream);
-  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>, tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
+  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>,
+                                                                 tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
   constexpr int      warps = tc_values_threads / tc_warp_size;
   const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
 

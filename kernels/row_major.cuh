@@ -5,25 +5,49 @@
 #include "tc_device.cuh"
 #include "tc_spmm.h"
 
+/* The part of a block that a thread block turns: its rows are so many that each of 256 threads has 8 loads in flight */
+template <int width>
+struct tc_row_major_tile {
+  static constexpr int threads = 256, ahead = 8;
+  static constexpr int columns = width < 32 ? width : 32;
+  static constexpr int rows    = threads * ahead / columns;
+  static constexpr int pitch   = rows + (columns == 8 ? 2 : 1); // no bank conflicts when lanes read pairs of columns, but two lanes at a bank for 32 columns
+};
+
 /*
   tc_row_major_kernel - copy[row * width + j] = B[row + j * ldb] for j < n, 0 for n <= j < width
 
-  Work:   a thread block per 32 rows and 32 columns
-  Lanes:  consecutive rows when reading, consecutive columns when writing; shared memory turns the tile
-  Arrays: b column-major [rows, n], leading dimension ldb; copy row-major [rows, width]; all device
+  Work:   a thread block per 64 to 256 rows and 8 to 32 columns, 2048 elements
+  Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
+  Arrays: b column-major [rows, n], leading dimension ldb; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
-  Launch: 256 threads per block, 8.3 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
+  Launch: 256 threads per block, 17 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
-static __global__ void tc_row_major_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+template <int width>
+static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, double *__restrict__ copy)
 {
-  __shared__ double tile[32][33];
-  const int         lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
-  const int32_t     row0 = 32 * blockIdx.x, column0 = 32 * blockIdx.y;
+  using shape = tc_row_major_tile<width>;
+  constexpr int     pairs = shape::columns / 2;
+  __shared__ double tile[shape::columns][shape::pitch];
+  const int         r = threadIdx.x % shape::rows, j0 = threadIdx.x / shape::rows;
+  const int32_t     row0 = shape::rows * blockIdx.x, column0 = shape::columns * blockIdx.y;
+  double            value[shape::ahead];
 
-  for (int j = warp; j < 32; j += 8) tile[j][lane] = row0 + lane < rows && column0 + j < n ? __ldcs(b + row0 + lane + (column0 + j) * ldb) : 0.0;
+#pragma unroll
+  for (int i = 0; i < shape::ahead; ++i) {
+    const int32_t j = column0 + j0 + shape::threads / shape::rows * i;
+
+    value[i] = row0 + r < rows && j < n ? __ldcs(b + row0 + r + j * ldb) : 0.0;
+  }
+#pragma unroll
+  for (int i = 0; i < shape::ahead; ++i) tile[j0 + shape::threads / shape::rows * i][r] = value[i];
   __syncthreads();
-  for (int r = warp; r < 32; r += 8) {
-    if (row0 + r < rows && column0 + lane < width) copy[(int64_t)(row0 + r) * width + column0 + lane] = tile[lane][r];
+#pragma unroll
+  for (int i = 0; i < shape::ahead / 2; ++i) {
+    const int     p = threadIdx.x + shape::threads * i, j = 2 * (p % pairs), to = p / pairs;
+    const double2 pair = make_double2(tile[j][to], tile[j + 1][to]);
+
+    if (row0 + to < rows) reinterpret_cast<double2 *>(copy)[((int64_t)(row0 + to) * width + column0 + j) / 2] = pair;
   }
 }
 
@@ -44,8 +68,11 @@ static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const double 
 }
 
 /* Into args.scratch, for kernels that take the transpose of B, too */
-static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, int32_t width, cudaStream_t stream)
+template <int width>
+static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, cudaStream_t stream)
 {
+  using shape = tc_row_major_tile<width>;
+
   if (args->b_transposed) return tc_launch(name, tc_row_copy_kernel, ((int64_t)rows * width + 255) / 256, 256, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
-  return tc_launch_grid(name, tc_row_major_kernel, dim3((unsigned)((rows + 31) / 32), (unsigned)((width + 31) / 32)), 256, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
+  return tc_launch_grid(name, tc_row_major_kernel<width>, dim3((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / shape::columns)), shape::threads, 0, stream, rows, args->n, args->b, args->ldb, args->scratch);
 }

@@ -1,5 +1,6 @@
 #include "long_rows_spmm.cuh"
 #include "narrow_rows.cuh"
+#include "tc_bcsr.h"
 #include "tc_mma_sparse.cuh"
 
 /*
@@ -9,7 +10,7 @@
   Work:   a warp per piece and 8 * vectors columns of B; the warps of a block own neighbouring pieces, neighbouring blocks the same pieces and other columns
   Lanes:  lane 4 * g + t reads `vectors` adjacent columns, from vectors * g on, of the rows of B that places 2 * t, 2 * t + 1, ... of a tile name; instruction i of a tile
           takes column i of each, so a lane ends up with 2 * vectors adjacent columns of rows g and g + 8
-  Arrays: the view; copy [num_cols, width], exponent [width] of narrow_rows.cuh; C column-major; partial [num_slots, 16, width]; all device
+  Arrays: the view; copy [num_cols, width], top [width] of narrow_rows.cuh; C column-major; partial [num_slots, 16, width]; all device
   Writes: C once for each row of a window with one piece, partial once for each of the other pieces
   Launch: 8 warps per block, no shared memory.  Needs: sm_80.  Source: "SpTC-SMaT", ETH Zurich 2025 (2:4 tiles apart from dense ones, two stages), with condensed columns,
           sums in single precision, and registers in place of shared memory
@@ -19,7 +20,7 @@ constexpr int tc_piece_warps = 8;
 struct tc_narrow_output {
   double        *c, *partial;
   int64_t        ldc;
-  const int32_t *exponent; // of the columns of B
+  const int32_t *top; // of the columns of B
   int32_t        n, width;
   bool           add;
 };
@@ -101,23 +102,23 @@ struct tc_tile_stage {
   }
 };
 
-template <bool bf16, int vectors>
-static __device__ __forceinline__ void tc_multiply_tile(const tc_tile_stage<tc_sparse_tile, vectors> &S, tc_mma_narrow_accumulator (&sums)[vectors])
+template <tc_precision precision, int vectors>
+static __device__ __forceinline__ void tc_multiply_tile(const tc_tile_stage<tc_sparse_tile, vectors> &S, tc_mma_single_accumulator (&sums)[vectors])
 {
 #pragma unroll
-  for (int i = 0; i < vectors; ++i) tc_mma_sparse_m16n8k32<bf16>(sums[i], S.a, S.choice, tc_pair_rows(S.row[0], S.row[1], i), tc_pair_rows(S.row[2], S.row[3], i), tc_pair_rows(S.row[4], S.row[5], i), tc_pair_rows(S.row[6], S.row[7], i));
+  for (int i = 0; i < vectors; ++i) tc_mma_sparse_m16n8k32<precision>(sums[i], S.a, S.choice, tc_pair_rows(S.row[0], S.row[1], i), tc_pair_rows(S.row[2], S.row[3], i), tc_pair_rows(S.row[4], S.row[5], i), tc_pair_rows(S.row[6], S.row[7], i));
 }
 
-template <bool bf16, int vectors>
-static __device__ __forceinline__ void tc_multiply_tile(const tc_tile_stage<tc_dense_tile, vectors> &S, tc_mma_narrow_accumulator (&sums)[vectors])
+template <tc_precision precision, int vectors>
+static __device__ __forceinline__ void tc_multiply_tile(const tc_tile_stage<tc_dense_tile, vectors> &S, tc_mma_single_accumulator (&sums)[vectors])
 {
 #pragma unroll
-  for (int i = 0; i < vectors; ++i) tc_mma_m16n8k16<bf16>(sums[i], S.a, tc_pair_rows(S.row[0], S.row[1], i), tc_pair_rows(S.row[2], S.row[3], i));
+  for (int i = 0; i < vectors; ++i) tc_mma_m16n8k16<precision>(sums[i], S.a.x, S.a.y, S.a.z, S.a.w, tc_pair_rows(S.row[0], S.row[1], i), tc_pair_rows(S.row[2], S.row[3], i));
 }
 
 /* Two stages: while a tile is multiplied, the next one and its rows of B are on their way, and the columns of the one after that */
-template <bool bf16, int vectors, class kind>
-static __device__ __forceinline__ void tc_multiply_tiles(const tc_tiles<kind> &tiles, const char *b, uint32_t row_bytes, tc_mma_narrow_accumulator (&sums)[vectors])
+template <tc_precision precision, int vectors, class kind>
+static __device__ __forceinline__ void tc_multiply_tiles(const tc_tiles<kind> &tiles, const char *b, uint32_t row_bytes, tc_mma_single_accumulator (&sums)[vectors])
 {
   tc_tile_columns<kind>        columns;
   tc_tile_stage<kind, vectors> stage[2];
@@ -131,13 +132,13 @@ static __device__ __forceinline__ void tc_multiply_tiles(const tc_tiles<kind> &t
     for (int half = 0; half < 2; ++half) {
       if (s + half + 1 < tiles.num) stage[1 - half].load(tiles, s + half + 1, columns, b, row_bytes);
       if (s + half + 2 < tiles.num) columns.load(tiles, s + half + 2);
-      if (s + half < tiles.num) tc_multiply_tile<bf16>(stage[half], sums);
+      if (s + half < tiles.num) tc_multiply_tile<precision>(stage[half], sums);
     }
   }
 }
 
-template <int vectors>
-static __device__ __forceinline__ void tc_put_piece(const tc_bcsr &T, int32_t p, int32_t window, int32_t first, int lane, const tc_narrow_output &out, const tc_mma_narrow_accumulator (&sums)[vectors])
+template <tc_precision precision, int vectors>
+static __device__ __forceinline__ void tc_put_piece(const tc_bcsr &T, int32_t p, int32_t window, int32_t first, int lane, const tc_narrow_output &out, const tc_mma_single_accumulator (&sums)[vectors])
 {
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
@@ -148,7 +149,7 @@ static __device__ __forceinline__ void tc_put_piece(const tc_bcsr &T, int32_t p,
       const int32_t j = first + 2 * vectors * (lane % 4) + k;
 
       if (j >= out.n || row >= T.num_rows) continue;
-      const double sum = tc_bcsr_scale(sums[k % vectors].c[2 * half + k / vectors], exponent + __ldg(out.exponent + j));
+      const double sum = tc_unscale(sums[k % vectors].c[2 * half + k / vectors], exponent + tc_column_scale(precision, __ldg(out.top + j)));
 
       if (p < T.num_slots) out.partial[(TC_BCSR_ROWS * (int64_t)p + i) * out.width + j] = sum;
       else tc_finish_element(sum, out.c + row + j * out.ldc, out.add);
@@ -156,8 +157,8 @@ static __device__ __forceinline__ void tc_put_piece(const tc_bcsr &T, int32_t p,
   }
 }
 
-template <bool bf16, int vectors>
-static __global__ void __launch_bounds__(tc_piece_warps *tc_warp_size, 2) tc_spmm_bcsr_kernel(const __grid_constant__ tc_bcsr T, const uint16_t *__restrict__ copy, int32_t chunks, const __grid_constant__ tc_narrow_output out)
+template <tc_precision precision, int vectors>
+static __global__ void __launch_bounds__(tc_piece_warps *tc_warp_size, 2) tc_spmm_bcsr_kernel(const __grid_constant__ tc_bcsr T, const char *__restrict__ copy, int32_t chunks, const __grid_constant__ tc_narrow_output out)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t p = blockIdx.x / chunks * tc_piece_warps + threadIdx.x / tc_warp_size, first = 8 * vectors * (blockIdx.x % chunks);
@@ -168,15 +169,15 @@ static __global__ void __launch_bounds__(tc_piece_warps *tc_warp_size, 2) tc_spm
   const int                      num_sparse = bits.w & 0xff, num_dense = bits.w >> 8 & 0xff;
   const uint4                   *val    = reinterpret_cast<const uint4 *>(T.val + TC_BCSR_SLOTS * (int64_t)tile) + lane;
   const int32_t                 *column = T.column + tc_bcsr_columns_at(tile, sparse);
-  const char                    *b      = reinterpret_cast<const char *>(copy + first + vectors * (lane / 4));
+  const char                    *b      = copy + sizeof(uint16_t) * (first + vectors * (lane / 4));
   const uint32_t                 row_bytes = sizeof(uint16_t) * out.width;
   const tc_tiles<tc_sparse_tile> sparse_tiles = {num_sparse, val, reinterpret_cast<const int4 *>(column + tc_sparse_tile::places * (lane % 4)), T.choice + TC_BCSR_WORDS * (int64_t)sparse + 2 * (lane / 4) + lane % 2};
   const tc_tiles<tc_dense_tile>  dense_tiles = {num_dense, val + num_sparse * tc_warp_size, reinterpret_cast<const int4 *>(column + num_sparse * TC_BCSR_SPARSE + tc_dense_tile::places * (lane % 4)), nullptr};
-  tc_mma_narrow_accumulator      sums[vectors] = {};
+  tc_mma_single_accumulator      sums[vectors] = {};
 
-  tc_multiply_tiles<bf16>(sparse_tiles, b, row_bytes, sums);
-  tc_multiply_tiles<bf16>(dense_tiles, b, row_bytes, sums);
-  tc_put_piece(T, p, bits.z, first, lane, out, sums);
+  tc_multiply_tiles<precision>(sparse_tiles, b, row_bytes, sums);
+  tc_multiply_tiles<precision>(dense_tiles, b, row_bytes, sums);
+  tc_put_piece<precision>(T, p, bits.z, first, lane, out, sums);
 }
 
 /*
@@ -204,17 +205,12 @@ static __global__ void tc_add_pieces_kernel(const __grid_constant__ tc_bcsr T, c
   tc_finish_element(sum, out.c + row + j * out.ldc, out.add);
 }
 
-static int32_t tc_narrow_width(int32_t n)
-{
-  return n <= 16 ? 16 : n <= 32 ? 32 : (n + 63) / 64 * 64;
-}
-
-/* Scratch, all parts at multiples of 16 bytes: partial sums, largest magnitudes of the columns of B, their exponents, the copy of B */
+/* Scratch, all parts at multiples of 16 bytes: partial sums, the tops of the columns of B, the copy of B */
 struct tc_bcsr_scratch {
-  size_t partial, largest, exponent, copy; // bytes
+  size_t partial, top, copy; // bytes
 
   tc_bcsr_scratch(const tc_bcsr *T, int32_t n)
-    : partial(sizeof(double) * TC_BCSR_ROWS * T->num_slots * tc_narrow_width(n)), largest(sizeof(uint64_t) * tc_narrow_parts * n), exponent(sizeof(int32_t) * tc_narrow_width(n)), copy(sizeof(uint16_t) * T->num_cols * tc_narrow_width(n))
+    : partial(sizeof(double) * TC_BCSR_ROWS * T->num_slots * tc_narrow_width(n)), top(sizeof(int32_t) * tc_narrow_width(n)), copy(sizeof(uint16_t) * T->num_cols * tc_narrow_width(n))
   {
   }
 };
@@ -223,40 +219,42 @@ extern "C" size_t tc_spmm_bcsr_scratch(const void *view, int32_t n)
 {
   const tc_bcsr_scratch S(static_cast<const tc_bcsr *>(view), n);
 
-  return S.partial + S.largest + S.exponent + S.copy;
+  return S.partial + S.top + S.copy;
 }
 
-template <bool bf16, int vectors>
-static tc_status tc_launch_pieces(const tc_bcsr *T, const uint16_t *copy, const tc_narrow_output &out, cudaStream_t stream)
+template <tc_precision precision, int vectors>
+static tc_status tc_launch_pieces(const char *name, const tc_bcsr *T, const char *copy, const tc_narrow_output &out, cudaStream_t stream)
 {
   const int32_t chunks = out.width / (8 * vectors);
 
-  return tc_launch("tc_spmm_bcsr_16bit", tc_spmm_bcsr_kernel<bf16, vectors>, ((int64_t)T->num_pieces + tc_piece_warps - 1) / tc_piece_warps * chunks, tc_piece_warps * tc_warp_size, stream, *T, copy, chunks, out);
+  return tc_launch(name, tc_spmm_bcsr_kernel<precision, vectors>, ((int64_t)T->num_pieces + tc_piece_warps - 1) / tc_piece_warps * chunks, tc_piece_warps * tc_warp_size, stream, *T, copy, chunks, out);
 }
 
-template <bool bf16>
-static tc_status tc_multiply_pieces(const tc_bcsr *T, const tc_spmm_args *args, cudaStream_t stream)
+template <tc_precision precision>
+static tc_status tc_multiply_pieces(const char *name, const tc_bcsr *T, const tc_spmm_args *args, cudaStream_t stream)
 {
   const tc_bcsr_scratch  S(T, args->n);
-  char                  *at       = reinterpret_cast<char *>(args->scratch);
-  uint64_t              *largest  = reinterpret_cast<uint64_t *>(at + S.partial);
-  int32_t               *exponent = reinterpret_cast<int32_t *>(at + S.partial + S.largest);
-  uint16_t              *copy     = reinterpret_cast<uint16_t *>(at + S.partial + S.largest + S.exponent);
-  const tc_narrow_output out      = {args->c, args->scratch, args->ldc, exponent, args->n, tc_narrow_width(args->n), args->add != 0};
-  constexpr int          threads  = 128;
+  char                  *at      = reinterpret_cast<char *>(args->scratch), *copy = at + S.partial + S.top;
+  int32_t               *top     = reinterpret_cast<int32_t *>(at + S.partial);
+  const tc_narrow_output out     = {args->c, args->scratch, args->ldc, top, args->n, tc_narrow_width(args->n), args->add != 0};
+  constexpr int          threads = 128;
 
-  TC_CALL(tc_narrow_copy<bf16>("tc_spmm_bcsr_16bit", T->num_cols, args, largest, out.width, copy, exponent, stream));
+  TC_CHECK(T->precision == precision, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
+  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, out.width, top, copy, stream));
   switch (out.width) {
-  case 16: TC_CALL((tc_launch_pieces<bf16, 2>(T, copy, out, stream))); break;
-  case 32: TC_CALL((tc_launch_pieces<bf16, 4>(T, copy, out, stream))); break;
-  default: TC_CALL((tc_launch_pieces<bf16, 8>(T, copy, out, stream)));
+  case 16: TC_CALL((tc_launch_pieces<precision, 2>(name, T, copy, out, stream))); break;
+  case 32: TC_CALL((tc_launch_pieces<precision, 4>(name, T, copy, out, stream))); break;
+  default: TC_CALL((tc_launch_pieces<precision, 8>(name, T, copy, out, stream)));
   }
-  return tc_launch("tc_spmm_bcsr_16bit", tc_add_pieces_kernel, ((int64_t)TC_BCSR_ROWS * T->num_split * out.width + threads - 1) / threads, threads, stream, *T, out);
+  return tc_launch(name, tc_add_pieces_kernel, ((int64_t)TC_BCSR_ROWS * T->num_split * out.width + threads - 1) / threads, threads, stream, *T, out);
 }
 
-extern "C" tc_status tc_spmm_bcsr_16bit(const void *view, const tc_spmm_args *args, void *stream)
+extern "C" tc_status tc_spmm_bcsr_bf16(const void *view, const tc_spmm_args *args, void *stream)
 {
-  const tc_bcsr *T = static_cast<const tc_bcsr *>(view);
+  return tc_multiply_pieces<TC_PRECISION_BF16>("tc_spmm_bcsr_bf16", static_cast<const tc_bcsr *>(view), args, static_cast<cudaStream_t>(stream));
+}
 
-  return T->precision == TC_PRECISION_BF16 ? tc_multiply_pieces<true>(T, args, static_cast<cudaStream_t>(stream)) : tc_multiply_pieces<false>(T, args, static_cast<cudaStream_t>(stream));
+extern "C" tc_status tc_spmm_bcsr_f16(const void *view, const tc_spmm_args *args, void *stream)
+{
+  return tc_multiply_pieces<TC_PRECISION_F16>("tc_spmm_bcsr_f16", static_cast<const tc_bcsr *>(view), args, static_cast<cudaStream_t>(stream));
 }

@@ -75,7 +75,7 @@ struct tc_held_window {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
       const uint32_t m = __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size), next = __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size);
 
-      value[i] = __ldcs(T.val + (next + at.before(m))); // without an element: the next one, which there is
+      value[i] = __ldcs(static_cast<const double *>(T.val) + (next + at.before(m))); // without an element: the next one, which there is
     }
 #pragma unroll
     for (int i = 0; i < most; ++i) { // not before all of them are on their way
@@ -136,7 +136,7 @@ __device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t 
   const tc_window W   = tc_load_window(T, w);
   const uint32_t  end = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
 
-  for (uint32_t e = W.val + line / 8 * lane; e < end; e += line / 8 * tc_warp_size) tc_prefetch(T.val + e);
+  for (uint32_t e = W.val + line / 8 * lane; e < end; e += line / 8 * tc_warp_size) tc_prefetch(static_cast<const double *>(T.val) + e);
   if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
   if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
   if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
@@ -189,14 +189,6 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   }
 }
 
-static tc_status tc_attribute(cudaDeviceAttr attribute, int *value)
-{
-  int device;
-
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: the device does not say what it has");
-  return TC_OK;
-}
-
 template <int most>
 static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args, const tc_dense_output &out, cudaStream_t stream)
 {
@@ -206,8 +198,8 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   tc_cluster_args cluster = {args->b, args->ldb, pitch, tc_most_stages, 0};
   int             room, processors;
 
-  TC_CALL(tc_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute(cudaDevAttrMultiProcessorCount, &processors));
+  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
+  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMultiProcessorCount, &processors));
   while (cluster.stages > 2 && cluster.stages * tc_stage_columns * static_cast<int>(pitch) > room / tc_held_blocks<most>) --cluster.stages;
   cluster.resident = processors * tc_held_blocks<most>;
   const int bytes  = cluster.stages * tc_stage_columns * static_cast<int>(pitch);

@@ -4,97 +4,148 @@
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
-  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of `lanes` lanes owns a segment, a heavy row, or
-          one row after the other of the block's rows; each lane owns 2 * vectors columns
-  Lanes:  neighbours read 16 bytes each of the same row of B; entries of A are read by the whole group at once
-  Arrays: the view; the rows of B; C column-major; partial row-major [num_segments, width], width = 2 * vectors * lanes
+  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
+          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * vectors for each lane
+  Lanes:  neighbours read 8 or, for other rows without `deep`, 16 bytes each of the same row of B; entries of A are read by the whole group at once
+  Arrays: the view; the rows of B; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others
   Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
-          memory.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design Principles for Sparse Matrix Multiplication on the
-          GPU", Euro-Par'18
+          memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
+          Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
 /* Row-major B, its copy in args.scratch or, where that is what the caller has, the block itself */
 struct tc_csr_rows {
   const char *first; // aligned to 16 bytes, as is every row
-  int32_t     stride; // bytes
+  uint32_t    stride; // bytes
 };
 
-template <int vectors, int lanes>
+template <int columns, bool is_deep>
 struct tc_csr_shape {
-  static constexpr int width   = 2 * vectors * lanes;
-  static constexpr int threads = lanes <= 8 ? 64 : 8 * lanes;
-  static constexpr int groups  = threads / lanes;
-  static constexpr int rows    = 32; // of a thread block
-  static constexpr int ahead   = 4 / vectors; // entries whose rows of B are in flight together: registers, and so warps, are worth more than further ones (docs/performance.md)
+  static constexpr int  width      = columns;
+  static constexpr bool deep       = is_deep;
+  static constexpr int  rows       = 32; // of a thread block
+  static constexpr int  vectors    = width > 64 ? 2 : 1;
+  static constexpr int  lanes      = width / (2 * vectors);                       // of a group that owns whole rows
+  static constexpr int  ahead      = 4 / vectors;                                 // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
+  static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
+  static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
+  static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
 };
 
-/* Entries of A that are summed up together; none where a column is negative */
-template <int ahead>
-struct tc_csr_batch {
-  int32_t col[ahead];
-  double  val[ahead];
+constexpr int tc_csr_batch    = 16;   // rows of B that a group with a column per lane has in flight
+constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
+constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
+constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
 
-  __device__ __forceinline__ void load(const tc_csr_view &A, int32_t e, int32_t end)
-  {
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      const bool used = e + i < end;
-
-      col[i] = used ? __ldg(A.col + e + i) : -1;
-      val[i] = used ? __ldg(A.val + e + i) : 0.0;
-    }
-  }
+/* Entries of A in shared memory, for the lanes of a group */
+struct tc_csr_entries {
+  double  val[tc_csr_batch];
+  int32_t col[tc_csr_batch];
 };
 
 /*
-  The sums of entries begin .. end - 1 for the columns of this lane. The next batch of entries is loaded while the rows of B of the present one are on their way. Lanes
-  beyond the last column of B read what the last lane with one reads, and so no more than that.
+  The sums of `length` entries, one at least, for the columns of this lane. The columns of the next entries are loaded while the rows of B of the present ones are on their way.
+  Beyond the last entry that one is loaded again and not added, since loads without conditions leave together. Lanes beyond the last column of B read what the last lane
+  with one reads, and so no more than that.
 */
-template <int vectors, int lanes>
-__device__ __forceinline__ void tc_csr_sum(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int lane, double2 (&sum)[vectors])
+template <class shape>
+__device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *vals, int32_t length, const tc_csr_rows &B, int32_t n, int lane, double2 (&sum)[shape::vectors])
 {
-  constexpr int       ahead = tc_csr_shape<vectors, lanes>::ahead;
-  const char         *mine[vectors];
-  tc_csr_batch<ahead> next;
+  constexpr int ahead = shape::ahead, vectors = shape::vectors;
+  const char   *mine[vectors];
+  int32_t       next[ahead];
 
 #pragma unroll
-  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(double2) * min(lanes * v + lane, (n - 1) / 2);
-  next.load(A, begin, end);
+  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(double2) * min(shape::lanes * v + lane, (n - 1) / 2);
+#pragma unroll
+  for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(i, length - 1));
 #pragma unroll 1
-  for (int32_t e = begin; e < end; e += ahead) {
-    const tc_csr_batch<ahead> now = next;
-    double2                   row[ahead][vectors];
+  for (int32_t done = 0; done < length; done += ahead) {
+    double2 row[ahead][vectors];
+    double  val[ahead];
 
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) row[i][v] = now.col[i] >= 0 ? __ldg(reinterpret_cast<const double2 *>(mine[v] + (int64_t)now.col[i] * B.stride)) : make_double2(0.0, 0.0);
+      for (int v = 0; v < vectors; ++v) row[i][v] = __ldg(reinterpret_cast<const double2 *>(mine[v] + (uint64_t)(uint32_t)next[i] * B.stride));
     }
-    next.load(A, e + ahead, end);
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) val[i] = __ldg(vals + min(done + i, length - 1));
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(done + ahead + i, length - 1));
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
 #pragma unroll
       for (int v = 0; v < vectors; ++v) {
-        sum[v].x = fma(now.val[i], row[i][v].x, sum[v].x);
-        sum[v].y = fma(now.val[i], row[i][v].y, sum[v].y);
+        const double2 further = make_double2(fma(val[i], row[i][v].x, sum[v].x), fma(val[i], row[i][v].y, sum[v].y));
+
+        sum[v].x = done + i < length ? further.x : sum[v].x;
+        sum[v].y = done + i < length ? further.y : sum[v].y;
       }
     }
   }
 }
 
-template <int vectors, int lanes>
-static __global__ void __launch_bounds__(tc_csr_shape<vectors, lanes>::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B,
-                                                                                                            double *partial, int32_t listed_blocks)
+/*
+  The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
+  warp come here together, also where there is nothing to sum.
+*/
+template <class shape>
+__device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
 {
-  using shape = tc_csr_shape<vectors, lanes>;
-  extern __shared__ double tile[]; // [rows][width + 1]
-  const int                group = threadIdx.x / lanes, lane = threadIdx.x % lanes;
+  constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
+  const int         loader = threadIdx.x % loaders;
+  const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
+  const char *const mine = B.first + sizeof(double) * min(column, n - 1);
+  double            sum  = 0.0, val[held];
+  int32_t           col[held];
 
-  if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
-    const int32_t s     = blockIdx.x * shape::groups + group;
-    const bool    heavy = s >= A.num_segments;
+  if (longest == 0) return sum;
+#pragma unroll
+  for (int h = 0; h < held; ++h) {
+    col[h] = __ldg(A.col + first + min(loaders * h + loader, last));
+    val[h] = __ldg(A.val + first + min(loaders * h + loader, last));
+  }
+#pragma unroll 1
+  for (int32_t done = 0; done < longest; done += tc_csr_batch) {
+    double row[tc_csr_batch];
 
-    if (s >= A.num_segments + A.num_heavy) return;
+    __syncwarp();
+#pragma unroll
+    for (int h = 0; h < held; ++h) {
+      entries.col[loaders * h + loader] = col[h];
+      entries.val[loaders * h + loader] = val[h];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; ++i) row[i] = __ldg(reinterpret_cast<const double *>(mine + (uint64_t)(uint32_t)entries.col[i] * B.stride));
+#pragma unroll
+    for (int h = 0; h < held; ++h) {
+      const int32_t e = first + min(done + tc_csr_batch + loaders * h + loader, last);
+
+      col[h] = __ldg(A.col + e);
+      val[h] = __ldg(A.val + e);
+    }
+    __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; ++i) {
+      const double further = fma(entries.val[i], row[i], sum);
+
+      sum = done + i < length ? further : sum;
+    }
+  }
+  return sum;
+}
+
+/* Item `item` of the segments and the heavy rows, each as many times as there are chunks of columns */
+template <class shape>
+__device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, int64_t item, int lane, tc_csr_entries &entries)
+{
+  const int32_t s = (int32_t)(item / shape::chunks), j = (int32_t)(item % shape::chunks) * shape::deep_lanes + lane;
+  const bool    used = s < A.num_segments + A.num_heavy, heavy = s >= A.num_segments;
+  int32_t       row = 0, begin = 0, end = 0;
+
+  if (used) {
     int32_t low = 0, high = heavy ? 0 : A.num_long - 1; // the long row of segment s: the last with long_first <= s
 
     while (low < high) {
@@ -103,42 +154,62 @@ static __global__ void __launch_bounds__(tc_csr_shape<vectors, lanes>::threads) 
       if (A.long_first[middle] <= s) low = middle;
       else high = middle - 1;
     }
-    const int32_t row = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low], begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low]));
-    double2       sum[vectors] = {};
+    row   = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
+    begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low]));
+    end   = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
+  }
+  const double sum = tc_csr_sum_deep<shape>(A, begin, end, B, args.n, j, entries);
 
-    tc_csr_sum<vectors, lanes>(A, begin, min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]), B, args.n, lane, sum);
-#pragma unroll
-    for (int v = 0; v < vectors; ++v) {
-      const int32_t j  = 2 * (lanes * v + lane);
-      double       *to = args.c + row + j * args.ldc;
+  if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
+  if (used && heavy && j < args.n) tc_finish_element(sum, args.c + row + j * args.ldc, args.add);
+}
 
-      if (!heavy) *reinterpret_cast<double2 *>(partial + (int64_t)s * shape::width + j) = sum[v];
-      if (heavy && j < args.n) tc_finish_element(sum[v].x, to, args.add);
-      if (heavy && j + 1 < args.n) tc_finish_element(sum[v].y, to + args.ldc, args.add);
-    }
+template <class shape>
+static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks)
+{
+  constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::width + 1;
+  constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
+  extern __shared__ double  tile[]; // [rows][pitch]
+  __shared__ tc_csr_entries entries[deep_groups];
+  const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
+
+  if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
+    tc_csr_listed<shape>(A, args, B, partial, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;
   }
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
 
-  for (int r = group; r < shape::rows && row0 + r < A.num_rows; r += shape::groups) {
-    const int32_t begin = A.row_ptr[row0 + r], end = A.row_ptr[row0 + r + 1];
-    double2       sum[vectors] = {};
+  if constexpr (shape::deep) {
+    static_assert(shape::rows * shape::chunks % deep_groups == 0, "all groups of a warp sum equally many times");
+    for (int i = deep_group; i < shape::rows * shape::chunks; i += deep_groups) {
+      const int     r = i / shape::chunks, j = i % shape::chunks * deep_lanes + deep_lane;
+      const int32_t row = min(row0 + r, A.num_rows - 1), begin = A.row_ptr[row], end = A.row_ptr[row + 1];
 
-    if (end - begin < A.heavy_from) tc_csr_sum<vectors, lanes>(A, begin, end, B, args.n, lane, sum);
+      tile[r * pitch + j] = tc_csr_sum_deep<shape>(A, begin, row0 + r < A.num_rows && end - begin < A.heavy_from ? end : begin, B, args.n, j, entries[deep_group]);
+    }
+  } else {
+    const int lane = threadIdx.x % lanes;
+
+    for (int r = threadIdx.x / lanes; r < shape::rows && row0 + r < A.num_rows; r += groups) {
+      const int32_t begin = A.row_ptr[row0 + r], length = A.row_ptr[row0 + r + 1] - begin;
+      double2       sum[shape::vectors] = {};
+
+      if (length > 0 && length < A.heavy_from) tc_csr_sum<shape>(A.col + begin, A.val + begin, length, B, args.n, lane, sum);
 #pragma unroll
-    for (int v = 0; v < vectors; ++v) {
-      double *to = tile + r * (shape::width + 1) + 2 * (lanes * v + lane);
+      for (int v = 0; v < shape::vectors; ++v) {
+        double *to = tile + r * pitch + 2 * (lanes * v + lane);
 
-      to[0] = sum[v].x;
-      to[1] = sum[v].y;
+        to[0] = sum[v].x;
+        to[1] = sum[v].y;
+      }
     }
   }
   __syncthreads();
-  for (int i = threadIdx.x; i < shape::rows * args.n; i += shape::threads) {
-    const int r = i % shape::rows, j = i / shape::rows;
+  const int     r   = threadIdx.x % shape::rows;
+  const int32_t row = row0 + r;
 
-    if (row0 + r < A.num_rows && A.row_ptr[row0 + r + 1] - A.row_ptr[row0 + r] < A.heavy_from) tc_finish_element(tile[r * (shape::width + 1) + j], args.c + row0 + r + j * args.ldc, args.add);
-  }
+  if (row >= A.num_rows || A.row_ptr[row + 1] - A.row_ptr[row] >= A.heavy_from) return;
+  for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_finish_element(tile[r * pitch + j], args.c + row + j * args.ldc, args.add);
 }
 
 static int32_t tc_csr_width(int32_t n)
@@ -159,20 +230,38 @@ static bool tc_csr_in_place(const tc_spmm_args *args)
   return args->b_transposed && reinterpret_cast<uintptr_t>(args->b) % sizeof(double2) == 0 && args->ldb % 2 == 0 && args->ldb <= INT32_MAX / (int32_t)sizeof(double);
 }
 
-template <int vectors, int lanes>
+template <class shape>
 static tc_status tc_spmm_csr(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
-  using shape = tc_csr_shape<vectors, lanes>;
   constexpr int shared        = sizeof(double) * shape::rows * (shape::width + 1);
+  constexpr int groups        = shape::threads / shape::deep_lanes;
   double       *partial       = args->scratch + static_cast<size_t>(shape::width) * A->num_cols;
-  const int32_t listed_blocks = (A->num_segments + A->num_heavy + shape::groups - 1) / shape::groups;
+  const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
+  const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups);
   const int64_t elements      = (int64_t)A->num_long * shape::width;
   tc_csr_rows   B             = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * shape::width};
 
-  if (tc_csr_in_place(args)) B = {reinterpret_cast<const char *>(args->b), static_cast<int32_t>(sizeof(double) * args->ldb)};
-  else TC_CALL(tc_row_major("tc_spmm_csr_f64", A->num_cols, args, shape::width, stream));
-  TC_CALL(tc_launch_grid("tc_spmm_csr_f64", tc_spmm_csr_kernel<vectors, lanes>, dim3((unsigned)(listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows)), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks));
+  if (tc_csr_in_place(args)) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb)};
+  else TC_CALL(tc_row_major<shape::width>("tc_spmm_csr_f64", A->num_cols, args, stream));
+  TC_CALL(tc_launch_grid("tc_spmm_csr_f64", tc_spmm_csr_kernel<shape>, dim3((unsigned)(listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows)), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks));
   return tc_launch("tc_spmm_csr_f64", tc_add_segments_kernel, (elements + 127) / 128, 128, stream, A->num_long, A->long_row, A->long_first, 1, partial, shape::width, args->n, args->c, args->ldc, args->add != 0);
+}
+
+/*
+  Are rows long, and are there fewer groups of lanes than the device holds? Then a product takes as long as the loads of a row one after the other, and not as long as all
+  instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
+  the device is full a few times (docs/performance.md).
+*/
+template <int width>
+static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
+{
+  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<width, false>::lanes;
+  const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
+  int           processors;
+
+  TC_CALL(tc_attribute("tc_spmm_csr_f64", cudaDevAttrMultiProcessorCount, &processors));
+  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) return tc_spmm_csr<tc_csr_shape<width, true>>(A, args, stream);
+  return tc_spmm_csr<tc_csr_shape<width, false>>(A, args, stream);
 }
 
 extern "C" tc_status tc_spmm_csr_f64(const void *view, const tc_spmm_args *args, void *stream)
@@ -181,10 +270,10 @@ extern "C" tc_status tc_spmm_csr_f64(const void *view, const tc_spmm_args *args,
   const cudaStream_t s = static_cast<cudaStream_t>(stream);
 
   switch (tc_csr_width(args->n)) {
-  case 8: return tc_spmm_csr<1, 4>(A, args, s);
-  case 16: return tc_spmm_csr<1, 8>(A, args, s);
-  case 32: return tc_spmm_csr<1, 16>(A, args, s);
-  case 64: return tc_spmm_csr<1, 32>(A, args, s);
-  default: return tc_spmm_csr<2, 32>(A, args, s);
+  case 8: return tc_spmm_csr_width<8>(A, args, s);
+  case 16: return tc_spmm_csr_width<16>(A, args, s);
+  case 32: return tc_spmm_csr_width<32>(A, args, s);
+  case 64: return tc_spmm_csr_width<64>(A, args, s);
+  default: return tc_spmm_csr_width<128>(A, args, s);
   }
 }

@@ -286,9 +286,9 @@ static bool scattered(const tc_hybrid *H)
 */
 static tc_status one_crowded_wave(int64_t num_ctas, bool *crowded)
 {
-  int device, sms;
+  int sms;
 
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess, TC_ERR_DEVICE, "tc_spmv_hybrid_mma_f64: the device does not say how many multiprocessors it has");
+  TC_CALL(tc_attribute("tc_spmv_hybrid_mma_f64", cudaDevAttrMultiProcessorCount, &sms));
   *crowded = num_ctas > (int64_t)tc_hybrid_mma<false>::min_blocks * sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false>::min_blocks * sms;
   return TC_OK;
 }

@@ -2,10 +2,10 @@
   tc_backend - what the plan needs from the place where a matrix lives: memory, the conversion into packed formats, and launchers. One table per backend:
   backend_host.c (always there) and backend_cuda.cu (in the CUDA library, opened on demand through tc_backend_cuda()).
 
-  Pointers called "local" belong to the backend's memory space. Nothing but upload(), download() and synchronize() may wait for the device.
+  Pointers called "local" belong to the backend's memory space. Nothing but upload(), download(), release(), synchronize() and what says so may wait for the device.
 */
 #pragma once
-#include "tc_spmm.h"
+#include "tc_survey.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,6 +57,8 @@ typedef struct {
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);
+  /* The survey of local rows without values, for products with dense blocks; its list, for release(), may be made by what is enqueued. Waits for the device */
+  tc_status (*survey)(const tc_csr_view *rows, tc_survey *survey, tc_stream stream);
   /*
     The pattern of A^T, local: t_row_ptr [num_cols + 1], t_col [nnz], and perm [nnz], which entry of A each of its entries is. The entries of a row of A^T ascend by
     row of A. May wait for the device.

@@ -49,9 +49,10 @@ int tc_fault_arm(tc_fault_point point, int n);
 int tc_fault(tc_fault_point point);
 
 /*
-  In which precision the values of a matrix are kept; products are accumulated in double precision always. Of a kernel: it reads this one and those before it.
+  In which precision the values of a matrix are kept. Products with vectors are accumulated in double precision always, and take TF32 for F32; a kernel for them reads
+  its precision and those before it. Products with dense blocks: tc_spmm.h.
 */
-typedef enum { TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16 } tc_precision;
+typedef enum { TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16 } tc_precision;
 
 /* The pattern of a sparse matrix in compressed sparse row form, host side, columns ascending within a row */
 typedef struct {

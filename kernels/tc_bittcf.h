@@ -20,6 +20,9 @@
   cluster_first on. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of its groups by where they are in that list, 2 * (place of the pair) +
   column % 2: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and so on; what is beyond the last group repeats it.
   num_clusters 0: not worth it, or too large for a thread block; there are none of these arrays.
+
+  Values: doubles in precision F64. Else floats (F32; TF32: rounded to 10 bits of fraction) or 16-bit numbers, of packed rows that are divided by 2^exponent, which
+  brings the largest magnitude of a row into [1, 2), for F16 into [2^14, 2^15), and rounded as tc_narrow.h says; and there are no clusters.
 */
 #pragma once
 #include "tc_spmm.h"
@@ -64,7 +67,8 @@ typedef struct {
   int32_t           num_long, num_segments;        // rows, their segments
   int32_t           widest_window;                 // groups
   int32_t           cluster_windows, num_clusters; // windows of a cluster, less in the last
-  int32_t           widest_cluster, unused;        // pairs
+  int32_t           widest_cluster;                // pairs
+  tc_precision      precision;
   int64_t           num_groups, tile_units, num_pairs, num_places;
   tc_bittcf_window *window;        // [num_windows]
   int32_t          *row_id;        // [8 * num_windows]
@@ -73,7 +77,8 @@ typedef struct {
   int32_t          *long_segments; // [num_long]
   int32_t          *long_first;    // [blocks of long rows + 1]
   void             *tiles;         // [16 * tile_units] bytes
-  double           *val;           // [num_nonzeros + 1]; the last is read where no value is needed, and not used
+  void             *val;           // [num_nonzeros + 1]; the last is read where no value is needed, and not used
+  int16_t          *exponent;      // [8 * num_windows], of packed rows; none in precision F64
   uint32_t         *place_first;   // [num_windows], in TC_BITTCF_BLOCK
   uint16_t         *place;         // [num_places]
   uint32_t         *cluster_first; // [num_clusters + 1]
@@ -144,7 +149,7 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_slots(const tc_bittcf *T)
 /* Can a thread block hold any cluster's windows in registers? */
 TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 {
-  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= (T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS);
+  return T->precision == TC_PRECISION_F64 && T->num_groups > 0 && T->num_long == 0 && T->widest_window <= (T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS);
 }
 
 /* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */

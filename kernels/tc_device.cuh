@@ -64,6 +64,15 @@ __device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_
   __stcs(out.z + row, sum);
 }
 
+/* What the present device has of something; `name` is that of the launcher */
+static inline tc_status tc_attribute(const char *name, cudaDeviceAttr attribute, int *value)
+{
+  int device;
+
+  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
+  return TC_OK;
+}
+
 /* Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. */
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)

@@ -1,14 +1,14 @@
 /*
   The tables of device kernels and converters. backend_cuda.cu includes this for the prototypes and for the registries. A new kernel is one .cu file and one row.
   min_sm says where a kernel can run; which one should run is the plan's choice (src/plan/choose.c). The precision of a kernel for vectors is the narrowest of the
-  values that it reads; it accumulates in double precision. A kernel for dense blocks has F64 and the bits of tc_spmm.h, or it rounds both factors to 16 bits.
+  values that it reads; it accumulates in double precision. A kernel for dense blocks reads exactly its precision: tc_spmm.h.
 */
 #ifdef TC_KERNEL
 /*        op    format    arithmetic precision min_sm launcher             ; a matrix gets the first row that reads its precision */
 TC_KERNEL(SPMV, "dasp",   MMA,       F64,      80,    tc_spmv_dasp_mma_f64)
 TC_KERNEL(SPMV, "dasp",   FMA,       F64,      60,    tc_spmv_dasp_fma_f64)
-TC_KERNEL(SPMV, "hybrid", MMA,       F32,      80,    tc_spmv_hybrid_mma_f64)
-TC_KERNEL(SPMV, "hybrid", FMA,       F32,      60,    tc_spmv_hybrid_fma_f64)
+TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     80,    tc_spmv_hybrid_mma_f64)
+TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     60,    tc_spmv_hybrid_fma_f64)
 TC_KERNEL(SPMV, "hybrid", MMA,       F16,      80,    tc_spmv_hybrid_mma_16bit)
 TC_KERNEL(SPMV, "hybrid", FMA,       F16,      60,    tc_spmv_hybrid_fma_16bit)
 #endif
@@ -19,7 +19,12 @@ TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    nullptr,                   
 TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    nullptr,                      0,    tc_spmm_hybrid_scratch,         tc_spmm_hybrid_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    nullptr,                      0,    tc_spmm_bittcf_scratch,         tc_spmm_bittcf_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suits, 0,    tc_spmm_bittcf_cluster_scratch, tc_spmm_bittcf_cluster_f64)
-TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_16bit)
+TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_f32)
+TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_tf32)
+TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_bf16)
+TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_f16)
+TC_SPMM_KERNEL("bcsr",   MMA,       BF16,     80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_bf16)
+TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_f16)
 #endif
 
 #ifdef TC_CONVERTER

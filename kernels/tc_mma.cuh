@@ -131,3 +131,45 @@ __device__ __forceinline__ double tc_mma_diagonal(const tc_mma_accumulator &acc,
 
   return __shfl_sync(tc_full_warp, tc_mma_own_diagonal(acc, tc_mma_lane(lane)), 4 * row + (row >> 1));
 }
+
+/* A float rounded to TF32, to the nearest, ties away from zero; needs sm_80, as what follows */
+__device__ __forceinline__ uint32_t tc_round_to_tf32(float x)
+{
+#if __CUDA_ARCH__ >= 800
+  uint32_t rounded;
+
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+#else
+  __trap();
+#endif
+}
+
+/* C (16 x 8) in single precision: lane holds C[row][2 * k], C[row][2 * k + 1] and the same of row + 8 */
+struct tc_mma_single_accumulator {
+  float c[4];
+};
+
+/* C = A B + C. A (16 x 8): a[0] and a[1] are A[row][k] and A[row + 8][k], a[2] and a[3] those of k + 4. B (8 x 8): b[0] is B[k][row], b[1] B[k + 4][row]. Floats in TF32. */
+__device__ __forceinline__ void tc_mma_m16n8k8_tf32(tc_mma_single_accumulator &acc, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
+{
+#if __CUDA_ARCH__ >= 800
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(acc.c[0]), "+f"(acc.c[1]), "+f"(acc.c[2]), "+f"(acc.c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#else
+  __trap();
+#endif
+}
+
+/* C = A B + C of 16 products. A (16 x 16): registers as above, two numbers of neighbouring k each, 2 * k and 2 * k + 1, or 8 more. B (16 x 8) likewise. */
+template <tc_precision precision>
+__device__ __forceinline__ void tc_mma_m16n8k16(tc_mma_single_accumulator &acc, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3, uint32_t b0, uint32_t b1)
+{
+#if __CUDA_ARCH__ >= 800
+  if constexpr (precision == TC_PRECISION_BF16)
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(acc.c[0]), "+f"(acc.c[1]), "+f"(acc.c[2]), "+f"(acc.c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+  else
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+f"(acc.c[0]), "+f"(acc.c[1]), "+f"(acc.c[2]), "+f"(acc.c[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
+#else
+  __trap();
+#endif
+}

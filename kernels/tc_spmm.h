@@ -5,8 +5,11 @@
   The order of the additions, the same for every kernel, every N and both backends: an element of C is summed as a row of a matrix-vector product if the row has
   fewer than 256 entries. A longer row is cut into segments of TC_SPMM_SEGMENT entries; each is summed by fma from 0 in the order of CSR, and the sums of the
   segments are added in ascending order, from 0. Last, +0.0 is added; with `add` the finished sum is added to what C held.
-  Kernels whose precision is not F64 round both factors and add in single precision; they keep to a bound (docs/formats.md, "BCSR"), not to bits.
   Kernels that multiply structural zeros of a tile say so: there a non-finite entry of B may reach other rows of its tile.
+
+  Narrow precisions: rows (segments) of A and columns of B are divided by powers of two and rounded (tc_narrow.h), their products are added in single precision, and
+  what comes out is scaled back, added to the other segments' and put into C in double precision. F32 takes three products of numbers in TF32 for one. There only a bound
+  is defined, docs/formats.md: tensor cores add several products at once and cut off what is below the last bit, a host rounds each sum.
 */
 #pragma once
 #include "tc_base.h"
@@ -41,6 +44,12 @@ typedef struct {
   int           add;     // C += A B
   double       *scratch; // tc_spmm_kernel.scratch() bytes, or NULL where that is 0
   int           b_transposed; // b is [n, num_cols of A], ldb >= n: only for kernels that take it
+  /*
+    b and c are arrays of floats, row-major, ldb and ldc their row strides, aligned to 16 bytes, n a multiple of 64 and as large as it likes, `add` 0, scratch only what
+    the sums of segments take: TF32 alone takes it, to be compared with programs that have their blocks like that. B is rounded to the nearest, ties away from zero,
+    and not scaled.
+  */
+  int row_major_f32;
 } tc_spmm_args;
 
 /* One row of the table of kernels for dense blocks */

@@ -1,5 +1,6 @@
 #include "tc_backend.h"
 #include "tc_build.cuh"
+#include "tc_memory.cuh"
 #include <cub/device/device_radix_sort.cuh>
 
 /*
@@ -120,11 +121,10 @@ extern "C" tc_status tc_transpose_cuda(const tc_csr_local *A, int32_t *t_row_ptr
 
   if (A->nnz == 0) return tc_cuda("tc_transpose: zeroing", cudaMemsetAsync(t_row_ptr, 0, ((size_t)A->num_cols + 1) * sizeof *t_row_ptr, on));
   TC_CALL(tc_cuda("tc_transpose: size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, bytes, A->col, t_col, perm, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), on)));
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", 2 * entries + bytes);
-  TC_CALL(tc_cuda("tc_transpose: memory for scratch", cudaMallocAsync(&memory, 2 * entries + bytes, on)));
+  TC_CALL(tc_memory_take(2 * entries + bytes, &memory, on));
   char *scratch       = static_cast<char *>(memory);
   status              = transpose(A, t_row_ptr, t_col, perm, reinterpret_cast<int32_t *>(scratch), reinterpret_cast<int32_t *>(scratch + entries), scratch + 2 * entries, bytes, on);
-  const tc_status end = tc_cuda("tc_transpose: release of scratch", cudaFreeAsync(memory, on));
+  const tc_status end = tc_memory_give(memory, on);
 
   return status == TC_OK ? end : status;
 }

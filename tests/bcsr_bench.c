@@ -61,14 +61,16 @@ static double measure(const candidate *K)
   return group[GROUPS / 2];
 }
 
-static device_matrix pack(const tc_backend *backend, const tc_matrix *A, tc_precision precision, tc_bcsr_kinds kinds, tc_stats *stats)
+static device_matrix pack(const tc_backend *backend, const tc_matrix *A, tc_precision precision, tc_bcsr_kinds kinds, tc_stats *stats, double *build_ms)
 {
   tc_csr        pattern = tc_matrix_pattern(A);
   tc_bcsr       T;
   device_matrix M;
 
   pattern.precision = precision;
+  *build_ms         = device_seconds();
   if (tc_bcsr_build(&pattern, kinds, &T) != TC_OK) device_die("bcsr", tc_last_error());
+  *build_ms = 1e3 * (device_seconds() - *build_ms);
   tc_format_stats(&tc_format_bcsr, &T, stats);
   M = device_pack_view(backend, &tc_format_bcsr, &T, A);
   tc_format_destroy(&tc_format_bcsr, &T);
@@ -87,26 +89,26 @@ static double measure_cusparse(const tc_backend *backend, const tc_matrix *A, in
   return ms;
 }
 
-static const tc_spmm_kernel *kernel_of(const tc_backend *backend, const char *format)
+static const tc_spmm_kernel *kernel_of(const tc_backend *backend, int sm, const char *format, tc_precision precision)
 {
   int                   num;
   const tc_spmm_kernel *kernels = backend->spmm_kernels(&num);
 
   for (int k = 0; k < num; ++k) {
-    if (strcmp(kernels[k].format, format) == 0) return &kernels[k];
+    if (strcmp(kernels[k].format, format) == 0 && kernels[k].precision == precision && kernels[k].min_sm <= sm) return &kernels[k];
   }
   device_die(format, "no kernel");
 }
 
-static void bench_case(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, int32_t size, int num_widths, const int32_t *widths, int32_t widest)
+static void bench_case(const tc_backend *backend, int sm, const char *name, int32_t size, int num_widths, const int32_t *widths, int32_t widest)
 {
-  enum { FP16, FP16_DENSE, BF16, CSR, BITTCF, NUM_PACKED };
+  enum { FP16, FP16_DENSE, BF16, FP16_BITTCF, FP64_CSR, NUM_PACKED };
   static const tc_spmm_options none = {NULL, NULL, 0};
   tc_matrix                    A;
   tc_spmm                     *products;
   tc_stats                     stats, stats_dense, stats_bf16;
   device_array                 b, c;
-  double                      *numbers;
+  double                      *numbers, build_ms, unused;
 
   if (tc_generate(tc_generator_find(name), size, 1, &A) != TC_OK) device_die(name, tc_last_error());
   device_check(backend, tc_spmm_create(backend, &none, &products), "tc_spmm_create");
@@ -115,14 +117,16 @@ static void bench_case(const tc_backend *backend, const tc_spmm_kernel *kernel, 
   tc_random_uniform((int64_t)size * widest, 3, numbers);
   b = device_new(backend, (int64_t)size * widest, 0, numbers);
   c = device_new(backend, (int64_t)size * widest, 0, NULL);
-  device_matrix                M[NUM_PACKED] = {pack(backend, &A, TC_PRECISION_F16, TC_BCSR_BOTH_KINDS, &stats), pack(backend, &A, TC_PRECISION_F16, TC_BCSR_DENSE_ONLY, &stats_dense), pack(backend, &A, TC_PRECISION_BF16, TC_BCSR_BOTH_KINDS, &stats_bf16), device_pack(backend, "csr", &A, 1), device_pack(backend, "bittcf", &A, 1)};
-  const tc_spmm_kernel *const  kernels[NUM_PACKED] = {kernel, kernel, kernel, kernel_of(backend, "csr"), kernel_of(backend, "bittcf")};
+  device_matrix M[NUM_PACKED] = {pack(backend, &A, TC_PRECISION_F16, TC_BCSR_BOTH_KINDS, &stats, &build_ms), pack(backend, &A, TC_PRECISION_F16, TC_BCSR_DENSE_ONLY, &stats_dense, &unused), pack(backend, &A, TC_PRECISION_BF16, TC_BCSR_BOTH_KINDS, &stats_bf16, &unused),
+                                 device_pack(backend, "bittcf", TC_PRECISION_F16, &A, 1), device_pack(backend, "csr", TC_PRECISION_F64, &A, 1)};
+  const tc_spmm_kernel *const kernels[NUM_PACKED] = {kernel_of(backend, sm, "bcsr", TC_PRECISION_F16), kernel_of(backend, sm, "bcsr", TC_PRECISION_F16), kernel_of(backend, sm, "bcsr", TC_PRECISION_BF16), kernel_of(backend, sm, "bittcf", TC_PRECISION_F16),
+                                                     kernel_of(backend, sm, "csr", TC_PRECISION_F64)};
 
-  printf("# %s %d: %lld entries; %s; without 2:4: %s; refill %.3f ms\n", name, size, (long long)A.nnz, stats.classes, stats_dense.classes, M[FP16].refill_ms);
+  printf("# %s %d: %lld entries; %s; without 2:4: %s; build %.0f ms on the host, refill %.3f ms\n", name, size, (long long)A.nnz, stats.classes, stats_dense.classes, build_ms, M[FP16].refill_ms);
   for (int w = 0; w < num_widths; ++w) {
     const int32_t n = widths[w];
 
-    printf("%-7s %5d", name, n);
+    printf("%-7s %5d %5d", name, size, n);
     for (int k = 0; k < NUM_PACKED; ++k) {
       const candidate K = {backend, products, kernels[k], M[k].view.bytes, {.rows_b = size, .rows_c = size, .n = n, .b = b.local, .ldb = size, .c = c.local, .ldc = size}, NULL};
 
@@ -139,7 +143,7 @@ static void bench_case(const tc_backend *backend, const tc_spmm_kernel *kernel, 
   tc_matrix_free(&A);
 }
 
-int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *width_list, const char *only, int32_t size)
+int bcsr_bench(const tc_backend *backend, int sm, const char *width_list, const char *only, int32_t size)
 {
   int32_t widths[MAX_WIDTHS], widest = 0;
   int     num_widths = 0;
@@ -150,9 +154,9 @@ int bcsr_bench(const tc_backend *backend, const tc_spmm_kernel *kernel, const ch
     if (widths[num_widths] > widest) widest = widths[num_widths];
     ++num_widths;
   }
-  printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n%-7s %5s %8s %8s %8s %8s %8s %8s %8s\n", "matrix", "n", "fp16", "fp16 dns", "bf16", "fp64 csr", "fp64 btc", "cuS csr", "cuS bsr");
+  printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n# matrix size n sparse24_fp16 dense_tiles_fp16 sparse24_bf16 bittcf_fp16 csr_fp64 cusparse_csr_fp16 cusparse_bsr_fp16\n");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
-    if (strstr(cases[i].name, only)) bench_case(backend, kernel, cases[i].name, size / cases[i].part, num_widths, widths, widest);
+    if (strstr(cases[i].name, only)) bench_case(backend, sm, cases[i].name, size / cases[i].part, num_widths, widths, widest);
   }
   return 0;
 }

@@ -1,5 +1,5 @@
 #include "device_util.h"
-#include "../src/plan/csr_lists.h"
+#include "../src/plan/survey.h"
 #include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { GUARD = 64 };
+enum { GUARD = 64, REPEATS = 4 }; // the fastest repetition counts
 
 static const char *program_name = "device program";
 
@@ -117,10 +117,10 @@ static int32_t *narrow_row_ptr(const tc_matrix *A)
   return row_ptr;
 }
 
-static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
+static tc_csr_local csr_on_device(device_matrix *M, tc_precision precision, const tc_matrix *A)
 {
   int32_t     *row_ptr = narrow_row_ptr(A);
-  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, TC_PRECISION_F64};
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, precision};
 
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
   local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));
@@ -128,18 +128,45 @@ static tc_csr_local csr_on_device(device_matrix *M, const tc_matrix *A)
   return local;
 }
 
-static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val)
+static void pack_csr_on_host(device_matrix *M, const tc_matrix *A)
 {
-  const tc_csr_local local   = csr_on_device(M, A);
-  int32_t           *row_ptr = narrow_row_ptr(A);
-  const tc_csr_view  rows    = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr};
-  tc_csr_lists       lists;
+  int32_t    *row_ptr = narrow_row_ptr(A), *list;
+  tc_csr_view rows    = M->view.csr;
+  tc_survey   survey;
 
-  if (tc_csr_lists_make(&rows, &lists) != TC_OK) device_die("csr", tc_last_error());
-  M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
-  tc_csr_lists_put(&lists, lists.list ? keep(M, local_bytes(M->backend, lists.bytes, lists.list)) : NULL, &M->view.csr);
-  free(lists.list);
+  rows.row_ptr = row_ptr;
+  rows.col     = A->col;
+  if (tc_survey_host(&rows, &survey) != TC_OK) device_die("csr", tc_last_error());
+  list = survey.list ? keep(M, local_bytes(M->backend, (2 * (size_t)survey.num_long + 1 + (size_t)survey.num_heavy) * sizeof *list, survey.list)) : NULL;
+  tc_survey_put(&survey, list, &M->view.csr);
+  free(survey.list);
   free(row_ptr);
+}
+
+static void pack_csr_on_device(device_matrix *M)
+{
+  tc_survey survey = {.list = NULL};
+
+  M->build_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
+    const double begin = device_seconds();
+
+    M->backend->release(survey.list);
+    device_check(M->backend, M->backend->survey(&M->view.csr, &survey, NULL), "survey");
+    device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
+    M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
+  }
+  if (survey.list) keep(M, survey.list);
+  tc_survey_put(&survey, survey.list, &M->view.csr);
+}
+
+static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val, int on_device)
+{
+  const tc_csr_local local = csr_on_device(M, TC_PRECISION_F64, A);
+
+  M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
+  if (on_device) pack_csr_on_device(M);
+  else pack_csr_on_host(M, A);
 }
 
 /* What the host built goes to the device in one piece */
@@ -186,18 +213,19 @@ static double timed_refill(const device_matrix *M, const tc_converter *converter
   return 1e3 * (device_seconds() - begin);
 }
 
-static void build_on_device(device_matrix *M, const tc_converter *converter, const tc_matrix *A)
+static void build_on_device(device_matrix *M, const tc_converter *converter, tc_precision precision, const tc_matrix *A)
 {
-  const tc_csr_local local = csr_on_device(M, A);
+  const tc_csr_local local = csr_on_device(M, precision, A);
 
-  for (int repeat = 0; repeat < 2; ++repeat) { // the first one loads kernels
+  M->build_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
     void        *slab;
     const double begin = device_seconds();
 
     device_check(M->backend, converter->build(&local, M->view.bytes, &slab, NULL), "build");
     device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
-    M->build_ms = 1e3 * (device_seconds() - begin);
-    if (repeat == 0) M->backend->release(slab);
+    M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
+    if (repeat < REPEATS - 1) M->backend->release(slab);
     else keep(M, slab);
   }
 }
@@ -207,10 +235,10 @@ static double *values_on_device(device_matrix *M, const tc_matrix *A)
   return keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->val, A->val));
 }
 
-static void refill_twice(device_matrix *M, const tc_converter *converter, const double *val)
+static void refill(device_matrix *M, const tc_converter *converter, const double *val)
 {
-  timed_refill(M, converter, val);
-  M->refill_ms = timed_refill(M, converter, val);
+  M->refill_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) M->refill_ms = fmin(M->refill_ms, timed_refill(M, converter, val));
 }
 
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A)
@@ -219,16 +247,17 @@ device_matrix device_pack_view(const tc_backend *backend, const tc_format *forma
   const double *val = values_on_device(&M, A);
 
   upload_view(&M, format, view);
-  refill_twice(&M, converter_of(backend, format->name), val);
+  refill(&M, converter_of(backend, format->name), val);
   return M;
 }
 
-static device_matrix pack_on_host(const tc_backend *backend, const tc_format *format, const tc_matrix *A)
+static device_matrix pack_on_host(const tc_backend *backend, const tc_format *format, tc_precision precision, const tc_matrix *A)
 {
-  const tc_csr  pattern = tc_matrix_pattern(A);
+  tc_csr        pattern = tc_matrix_pattern(A);
   void         *view    = host_bytes(TC_MAX_VIEW);
   device_matrix M;
 
+  pattern.precision = precision;
   if (format->build(&pattern, view) != TC_OK) device_die(format->name, tc_last_error());
   M = device_pack_view(backend, format, view, A);
   tc_format_destroy(format, view);
@@ -236,7 +265,7 @@ static device_matrix pack_on_host(const tc_backend *backend, const tc_format *fo
   return M;
 }
 
-device_matrix device_pack(const tc_backend *backend, const char *name, const tc_matrix *A, int on_device)
+device_matrix device_pack(const tc_backend *backend, const char *name, tc_precision precision, const tc_matrix *A, int on_device)
 {
   const tc_format    *format = tc_format_find(name);
   const tc_converter *converter;
@@ -244,15 +273,15 @@ device_matrix device_pack(const tc_backend *backend, const char *name, const tc_
   const double       *val;
 
   if (strcmp(name, "csr") == 0) {
-    pack_csr(&M, A, values_on_device(&M, A));
+    pack_csr(&M, A, values_on_device(&M, A), on_device);
     return M;
   }
   if (format == NULL) device_die(name, "no such format");
   converter = converter_of(backend, name);
-  if (!on_device || converter->build == NULL) return pack_on_host(backend, format, A);
+  if (!on_device || converter->build == NULL) return pack_on_host(backend, format, precision, A);
   val = values_on_device(&M, A);
-  build_on_device(&M, converter, A);
-  refill_twice(&M, converter, val);
+  build_on_device(&M, converter, precision, A);
+  refill(&M, converter, val);
   return M;
 }
 

@@ -42,11 +42,11 @@ typedef struct {
   } view;
   void *memory[8];
   int   num;
-  double build_ms, refill_ms; // on the device, 0 where the host did it
+  double build_ms, refill_ms; // on the device, 0 where the host did it; of several the fastest
 } device_matrix;
 
-/* `format` is that of a tc_spmm_kernel. Packed on the device if `on_device` and the backend can, else on the host. */
-device_matrix device_pack(const tc_backend *backend, const char *format, const tc_matrix *A, int on_device);
+/* `format` and `precision` are those of a tc_spmm_kernel; for csr the survey is what is made. On the device if `on_device` and the backend can, else on the host. */
+device_matrix device_pack(const tc_backend *backend, const char *format, tc_precision precision, const tc_matrix *A, int on_device);
 /* The same from the host arrays of a view that somebody has built */
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A);
 void          device_unpack(device_matrix *M);

@@ -7,7 +7,7 @@
 static char help[] = "Tests -mat_aijtccusparse_precision.\n\n";
 
 /* In the order of MatAIJTCCUSPARSEPrecision */
-static const tc_precision rounding[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16};
+static const tc_precision rounding[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16};
 
 enum {
   NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(rounding)
@@ -100,7 +100,7 @@ static PetscErrorCode CheckProducts(const char name[], Mat A, const tc_matrix *c
 /* Every precision, with new values in between, and fp64 as if nothing had been */
 static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *S)
 {
-  static const MatAIJTCCUSPARSEPrecision order[] = {MAT_AIJTCCUSPARSE_PRECISION_FP64, MAT_AIJTCCUSPARSE_PRECISION_FP16, MAT_AIJTCCUSPARSE_PRECISION_FP32, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_PRECISION_FP64};
+  static const MatAIJTCCUSPARSEPrecision order[] = {MAT_AIJTCCUSPARSE_PRECISION_FP64, MAT_AIJTCCUSPARSE_PRECISION_FP16, MAT_AIJTCCUSPARSE_PRECISION_FP32, MAT_AIJTCCUSPARSE_PRECISION_TF32, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_PRECISION_FP64};
   tc_matrix                              A = *S, N = *S, T;
   const tc_matrix                       *rows[] = {&A, &A, &N, &T, &T};
   Mat                                    M;

@@ -203,6 +203,59 @@ static PetscErrorCode TestCounters(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* On a GPU products are straight from CSR until packing pays, then they are packed once, with the same bits; a format that is there already is used at once */
+static PetscErrorCode TestBreakEven(void)
+{
+  enum { COLUMNS = 1000, MOST = 5000 };
+  tc_matrix     A;
+  Mat           ours, plain, B, C = NULL;
+  Vec           x, y;
+  double       *numbers, worst[2];
+  const char   *kernel;
+  MatTestCounts counts;
+  PetscInt      products = 1;
+  PetscBool     cuda, straight, bits[2], waits, paid, at_once = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &A));
+  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(ProductNumbers(A.num_cols, COLUMNS, 11, &numbers));
+  PetscCall(ProductOperand(PRODUCT_AB, ours, cuda ? MATDENSECUDA : MATDENSE, COLUMNS, 0, numbers, &B));
+  PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(ProductError(PRODUCT_AB, &A, COLUMNS, numbers, C, &worst[0], &bits[0]));
+  PetscCall(MatTestViewHas(ours, "made up for", &waits));
+  do {
+    PetscCall(MatMatMult(ours, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatAIJTCCUSPARSEGetSpMMCount(ours, NULL, &kernel));
+    PetscCall(PetscStrcmp(kernel, "tc_spmm_csr_f64", &straight));
+  } while (straight && ++products < MOST);
+  PetscCall(ProductError(PRODUCT_AB, &A, COLUMNS, numbers, C, &worst[1], &bits[1]));
+  PetscCall(MatTestViewHas(ours, "before that paid", &paid));
+  PetscCall(MatTestGetCounts(ours, &counts));
+  if (cuda) { /* with the format packed by MatMult() */
+    PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &plain));
+    PetscCall(MatCreateVecs(plain, &x, &y));
+    PetscCall(VecSet(x, 1.0));
+    PetscCall(MatMult(plain, x, y));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatMatMult(plain, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatAIJTCCUSPARSEGetSpMMCount(plain, NULL, &kernel));
+    PetscCall(PetscStrcmp(kernel, "tc_spmm_hybrid_f64", &at_once));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(MatDestroy(&plain));
+  }
+  PetscCall(MatTestFact((PetscBool)(bits[0] && bits[1] && worst[0] <= 1 && worst[1] <= 1 && waits == cuda && paid == cuda && (cuda ? products > 1 && products < MOST && counts.rebuilds == 1 && at_once : counts.rebuilds == 0)),
+                        "MatMatMult: %" PetscInt_FMT " products before one is packed, %" PetscInt64_FMT " rebuilds; bits %s and %s; what MatMult() has packed is %s", products, counts.rebuilds, bits[0] ? "right" : "WRONG", bits[1] ? "right" : "WRONG", at_once ? "used" : "NOT USED"));
+  free(numbers);
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* MatView() tells how many products there were and with what, or why there were none */
 static PetscErrorCode TestView(void)
 {
@@ -237,11 +290,15 @@ static PetscErrorCode TestView(void)
 
 int main(int argc, char **args)
 {
+  PetscMPIInt size;
+
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(TestMemory());
   PetscCall(TestNonfinite());
   PetscCall(TestCounters());
   PetscCall(TestView());
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size == 1) PetscCall(TestBreakEven());
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());
   PetscCall(TestProductSolvers());

@@ -1,4 +1,7 @@
 #include "spmm_bench.h"
+#include "../kernels/tc_bittcf.h"
+#include "../src/plan/spmm.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +11,12 @@ enum { GROUPS = 5, MAX_WIDTHS = 16 };
 static const char *const usual_cases = "elasticity:64,stencil27:100,stencil7:110,stencil27_window:100,qcd:11,qcd:12,webbase:1000000,rmat:18,elasticity:28,long1153:20000";
 static const double      group_seconds = 0.02;
 
+typedef struct {
+  const char *only; // part of the names of the kernels
+  int         num_widths, num_row_major;
+  int32_t     widths[MAX_WIDTHS], row_major[MAX_WIDTHS];
+} bench_settings;
+
 /* One case on the device */
 typedef struct {
   const tc_backend *backend;
@@ -16,8 +25,7 @@ typedef struct {
   device_array      b, c;
   void             *scratch;
   size_t            scratch_bytes;
-  double           *first, *last; // columns of C of the first kernel that ran
-  int               have_columns;
+  double           *columns[MAX_WIDTHS]; // the first and the last one of C of the first kernel that ran, for each number of columns
 } bench_case;
 
 static int by_size(const void *a, const void *b)
@@ -27,12 +35,10 @@ static int by_size(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed, int times)
+static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, const tc_spmm_args *args, int times)
 {
-  const tc_spmm_args args = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch, b_transposed};
-
   for (int i = 0; i < times; ++i) {
-    const tc_status status = kernel->multiply(M->view.bytes, &args, NULL);
+    const tc_status status = kernel->multiply(M->view.bytes, args, NULL);
 
     if (status != TC_OK) return status;
   }
@@ -40,20 +46,20 @@ static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_
 }
 
 /* Median of milliseconds per product; negative if the kernel does not support the matrix */
-static double measure(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed, double *spread)
+static double measure(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, const tc_spmm_args *args, double *spread)
 {
   double    group[GROUPS], begin;
-  tc_status status = multiply(K, M, kernel, n, b_transposed, 2);
+  tc_status status = multiply(K, M, kernel, args, 2);
   int       times  = 1;
 
   if (status == TC_ERR_UNSUPPORTED) return -1;
   device_check(K->backend, status, kernel->name);
   begin = device_seconds();
-  device_check(K->backend, multiply(K, M, kernel, n, b_transposed, 3), kernel->name);
+  device_check(K->backend, multiply(K, M, kernel, args, 3), kernel->name);
   times = 1 + (int)(group_seconds / ((device_seconds() - begin) / 3));
   for (int g = 0; g < GROUPS; ++g) {
     begin = device_seconds();
-    device_check(K->backend, multiply(K, M, kernel, n, b_transposed, times), kernel->name);
+    device_check(K->backend, multiply(K, M, kernel, args, times), kernel->name);
     group[g] = 1e3 * (device_seconds() - begin) / times;
   }
   qsort(group, GROUPS, sizeof *group, by_size);
@@ -61,29 +67,43 @@ static double measure(const bench_case *K, const device_matrix *M, const tc_spmm
   return group[GROUPS / 2];
 }
 
-static const char *compare(bench_case *K, int32_t n)
+/* The largest difference, of the largest element of `right` */
+static double farthest(int64_t n, const double *x, const double *right)
 {
+  double difference = 0, largest = 0;
+
+  for (int64_t i = 0; i < n; ++i) {
+    difference = fmax(difference, isnan(x[i]) ? INFINITY : fabs(x[i] - right[i]));
+    largest    = fmax(largest, fabs(right[i]));
+  }
+  return difference / largest;
+}
+
+/* The first and the last column of C: the bits of the first kernel that ran, or how far off they are in narrow precisions, of their largest element */
+static const char *compare(bench_case *K, tc_precision precision, int w, int32_t n)
+{
+  static char   text[32];
   const int32_t m      = K->A.num_rows;
   const size_t  bytes  = (size_t)m * sizeof(double);
-  double       *column = malloc(2 * bytes + 1);
+  double       *column = malloc(2 * bytes + 1), *right = K->columns[w];
   int           same   = 1;
 
   if (column == NULL) device_die("compare", "no host memory");
   device_check(K->backend, K->backend->download(column, K->c.local, bytes, NULL), "download");
   device_check(K->backend, K->backend->download(column + m, K->c.local + (int64_t)(n - 1) * m, bytes, NULL), "download");
   device_check(K->backend, K->backend->synchronize(NULL), "synchronize");
-  if (K->have_columns) same = tc_first_different(m, column, K->first) == m && tc_first_different(m, column + m, K->last) == m;
+  if (precision != TC_PRECISION_F64) snprintf(text, sizeof text, "  error %.1e", right ? fmax(farthest(m, column, right), farthest(m, column + m, right + m)) : NAN);
+  else if (right) same = tc_first_different(2 * (int64_t)m, column, right) == 2 * (int64_t)m;
   else {
-    memcpy(K->first, column, bytes);
-    memcpy(K->last, column + m, bytes);
-    K->have_columns = 1;
+    K->columns[w] = column;
+    return "";
   }
   free(column);
-  return same ? "" : "  DIFFERENT BITS";
+  return precision != TC_PRECISION_F64 ? text : same ? "" : "  DIFFERENT BITS";
 }
 
 /* With the transpose of a block the numbers are others: no bits to compare */
-static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n, int b_transposed)
+static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int w, int32_t n, int b_transposed)
 {
   const size_t bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
   const double floor = 12.0 * (double)K->A.nnz + 4.0 * K->A.num_rows + 8.0 * n * ((double)K->A.num_rows + K->A.num_cols);
@@ -94,10 +114,39 @@ static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_ke
     device_check(K->backend, K->backend->alloc(bytes, &K->scratch), "scratch");
     K->scratch_bytes = bytes;
   }
-  ms = measure(K, M, kernel, n, b_transposed, &spread);
+  const tc_spmm_args args = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch, b_transposed, 0};
+
+  ms = measure(K, M, kernel, &args, &spread);
   if (ms < 0) printf("  %-32s n %3d  not supported\n", kernel->name, n);
-  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, b_transposed ? ", B transposed" : compare(K, n));
+  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, b_transposed ? ", B transposed" : compare(K, kernel->precision, w, n));
   fflush(stdout);
+}
+
+/* The first product of all with a pattern, straight from CSR: survey, scratch and launches; of several objects the fastest */
+static void bench_first(const bench_case *K, const device_matrix *M, int32_t n)
+{
+  const tc_spmm_options options = {.format = "csr"};
+  const tc_key          key     = {.id = 1, .nnz = K->A.nnz};
+  const tc_spmm_product P       = {.rows_b = K->A.num_cols, .rows_c = K->A.num_rows, .n = n, .b = K->b.local, .ldb = K->A.num_cols, .c = K->c.local, .ldc = K->A.num_rows};
+  double                fastest = 0;
+
+  for (int repeat = 0; repeat < GROUPS; ++repeat) {
+    tc_csr_view           view = M->view.csr;
+    const tc_spmm_kernel *kernel;
+    const double          begin = device_seconds();
+    tc_spmm              *S;
+    tc_status             status = tc_spmm_create(K->backend, &options, &S);
+
+    if (status == TC_OK) status = tc_spmm_look(S, &key, &view, NULL);
+    if (status == TC_OK) status = tc_spmm_choose(S, n, &kernel);
+    if (status == TC_OK) tc_spmm_list_rows(S, &view);
+    if (status == TC_OK) status = tc_spmm_multiply(S, kernel, &view, &P, NULL);
+    if (status != TC_OK) device_die("first product", tc_last_error());
+    device_check(K->backend, K->backend->synchronize(NULL), "first product");
+    if (repeat == 0 || device_seconds() - begin < fastest) fastest = device_seconds() - begin;
+    tc_spmm_destroy(&S);
+  }
+  printf("  %-32s n %3d  %9.4f ms\n", "first product from CSR", n, 1e3 * fastest);
 }
 
 static void open_case(bench_case *K, const tc_backend *backend, const char *name, int32_t size, int32_t widest)
@@ -112,11 +161,8 @@ static void open_case(bench_case *K, const tc_backend *backend, const char *name
   if (b == NULL) device_die(name, "no host memory");
   tc_random_normal((int64_t)K->A.num_cols, 3, b);
   for (int64_t i = K->A.num_cols; i < (int64_t)K->A.num_cols * widest; ++i) b[i] = b[i - K->A.num_cols] * 1.25 - 0.5; // any numbers do
-  K->b     = device_new(backend, (int64_t)K->A.num_cols * widest, 0, b);
-  K->c     = device_new(backend, (int64_t)K->A.num_rows * widest, 0, NULL);
-  K->first = malloc(((size_t)K->A.num_rows + 1) * sizeof *K->first);
-  K->last  = malloc(((size_t)K->A.num_rows + 1) * sizeof *K->last);
-  if (K->first == NULL || K->last == NULL) device_die(name, "no host memory");
+  K->b = device_new(backend, (int64_t)K->A.num_cols * widest, 0, b);
+  K->c = device_new(backend, (int64_t)K->A.num_rows * widest, 0, NULL);
   free(b);
 }
 
@@ -125,8 +171,7 @@ static void close_case(bench_case *K)
   device_free(&K->b);
   device_free(&K->c);
   K->backend->release(K->scratch);
-  free(K->first);
-  free(K->last);
+  for (int w = 0; w < MAX_WIDTHS; ++w) free(K->columns[w]);
   tc_matrix_free(&K->A);
 }
 
@@ -135,46 +180,83 @@ static void print_format(const char *format, const device_matrix *M)
   const tc_format *F = tc_format_find(format);
   tc_stats         stats;
 
-  if (F == NULL) return;
+  if (F == NULL) {
+    printf("  %s: survey %.3f ms, %d long and %d heavy rows\n", format, M->build_ms, M->view.csr.num_long, M->view.csr.num_heavy);
+    return;
+  }
   tc_format_stats(F, M->view.bytes, &stats);
   printf("  %s: build %.3f ms%s, refill %.3f ms, %.2f B per entry besides the value; %s\n", format, M->build_ms, M->build_ms > 0 ? "" : " (on the host)", M->refill_ms, (double)stats.index_bytes / (double)stats.num_nonzeros, stats.classes);
 }
 
-/* All kernels of a format on one case */
-static void bench_format(bench_case *K, const char *format, int sm, const char *only, int num_widths, const int32_t *widths)
+/* Blocks of floats, row-major, in place, n columns */
+static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n)
+{
+  enum { PIECE = 1 << 20 };
+  const int64_t b_size = (int64_t)K->A.num_cols * n, slots = tc_bittcf_num_slots((const tc_bittcf *)(const void *)M->view.bytes);
+  float        *piece = malloc(PIECE * sizeof *piece);
+  void         *b, *c, *scratch;
+  double        spread, ms;
+  tc_spmm_args  args;
+
+  if (piece == NULL) device_die("bench_row_major", "no host memory");
+  for (int i = 0; i < PIECE; ++i) piece[i] = (float)(i % 1999 - 999) / 1024;
+  device_check(K->backend, K->backend->alloc((size_t)b_size * sizeof(float), &b), "b");
+  device_check(K->backend, K->backend->alloc((size_t)K->A.num_rows * (size_t)n * sizeof(float), &c), "c");
+  device_check(K->backend, K->backend->alloc((size_t)(slots * n) * sizeof(double), &scratch), "scratch");
+  for (int64_t at = 0; at < b_size; at += PIECE) device_check(K->backend, K->backend->upload((float *)b + at, piece, sizeof(float) * (size_t)(b_size - at < PIECE ? b_size - at : PIECE), NULL), "upload");
+  args = (tc_spmm_args){.n = n, .b = b, .ldb = n, .c = c, .ldc = n, .scratch = scratch, .row_major_f32 = 1};
+  ms   = measure(K, M, kernel, &args, &spread);
+  printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f Gflop/s, row-major floats\n", kernel->name, n, ms, spread, 2e-6 * (double)K->A.nnz * n / ms);
+  K->backend->release(b);
+  K->backend->release(c);
+  K->backend->release(scratch);
+  free(piece);
+}
+
+/* All kernels of a format and a precision on one case */
+static void bench_format(bench_case *K, const char *format, tc_precision precision, int sm, const bench_settings *S)
 {
   int                   num, packed = 0;
   const tc_spmm_kernel *kernels = K->backend->spmm_kernels(&num);
   device_matrix         M;
 
-  for (int w = 0; w < num_widths; ++w) {
-    for (int k = 0; k < num; ++k) {
-      if (strcmp(kernels[k].format, format) != 0 || kernels[k].min_sm > sm || strstr(kernels[k].name, only) == NULL) continue;
-      if (!packed) {
-        M      = device_pack(K->backend, format, &K->A, 1);
-        packed = 1;
-        print_format(format, &M);
-      }
-      for (int b_transposed = 0; b_transposed <= kernels[k].b_transposed; ++b_transposed) bench_kernel(K, &M, &kernels[k], widths[w], b_transposed);
+  for (int k = 0; k < num; ++k) {
+    if (strcmp(kernels[k].format, format) != 0 || kernels[k].precision != precision || kernels[k].min_sm > sm || strstr(kernels[k].name, S->only) == NULL) continue;
+    if (!packed) {
+      M      = device_pack(K->backend, format, precision, &K->A, 1);
+      packed = 1;
+      print_format(format, &M);
     }
-    K->have_columns = K->have_columns && num_widths == 1;
+    for (int w = 0; w < S->num_widths; ++w) {
+      for (int b_transposed = 0; b_transposed <= kernels[k].b_transposed; ++b_transposed) bench_kernel(K, &M, &kernels[k], w, S->widths[w], b_transposed);
+    }
+    for (int w = 0; precision == TC_PRECISION_TF32 && w < S->num_row_major; ++w) bench_row_major(K, &M, &kernels[k], S->row_major[w]);
   }
+  for (int w = 0; packed && strcmp(format, "csr") == 0 && w < S->num_widths; ++w) bench_first(K, &M, S->widths[w]);
   if (packed) device_unpack(&M);
 }
 
-int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *width_list, const char *case_list)
+static int read_widths(const char *list, int32_t limit, int32_t widths[MAX_WIDTHS])
 {
-  int32_t     widths[MAX_WIDTHS], widest = 0;
-  int         num_widths = 0, num_kernels;
-  const char *list       = case_list ? case_list : usual_cases;
+  int num = 0;
 
-  for (const char *at = width_list; *at && num_widths < MAX_WIDTHS; at += strcspn(at, ","), at += *at == ',') {
-    widths[num_widths] = atoi(at);
-    if (widths[num_widths] < 1 || widths[num_widths] > TC_SPMM_COLUMNS) device_die(width_list, "numbers of columns must be 1 to 128");
-    if (widths[num_widths] > widest) widest = widths[num_widths];
-    ++num_widths;
+  for (const char *at = list; *at && num < MAX_WIDTHS; at += strcspn(at, ","), at += *at == ',') {
+    widths[num] = atoi(at);
+    if (widths[num] < 1 || widths[num] > limit) device_die(list, "number of columns out of range");
+    ++num;
   }
-  backend->spmm_kernels(&num_kernels);
+  return num;
+}
+
+int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, const char *case_list)
+{
+  bench_settings S      = {.only = only};
+  int32_t        widest = 0;
+  const char    *list   = case_list ? case_list : usual_cases;
+
+  S.num_widths    = read_widths(widths, TC_SPMM_COLUMNS, S.widths);
+  S.num_row_major = row_major ? read_widths(row_major, 1024, S.row_major) : 0;
+  for (int w = 0; w < S.num_widths; ++w) widest = S.widths[w] > widest ? S.widths[w] : widest;
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     char       name[48] = "";
     int        size     = 0;
@@ -183,9 +265,9 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     if (sscanf(at, "%47[^:]:%d", name, &size) != 2) device_die(at, "expected generator:size");
     open_case(&K, backend, name, size, widest);
     printf("%s %d: %d x %d, %lld entries\n", name, size, K.A.num_rows, K.A.num_cols, (long long)K.A.nnz);
-    bench_format(&K, "csr", sm, only, num_widths, widths);
-    bench_format(&K, "hybrid", sm, only, num_widths, widths);
-    bench_format(&K, "bittcf", sm, only, num_widths, widths);
+    bench_format(&K, "csr", TC_PRECISION_F64, sm, &S);
+    bench_format(&K, "hybrid", TC_PRECISION_F64, sm, &S);
+    for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bittcf", precision, sm, &S);
     close_case(&K);
   }
   return 0;

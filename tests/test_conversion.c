@@ -23,7 +23,7 @@ static void die(const char *what, const char *text)
   exit(1);
 }
 
-static const char *const precision_names[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
+static const char *const precision_names[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_TF32] = "tf32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
 
 static void fact(int so, const char *format, const char *name, int32_t row_group, const char *what, const char *detail)
 {

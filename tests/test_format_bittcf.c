@@ -16,7 +16,7 @@ static void pack(const tc_matrix *A, tc_bittcf *T)
   const tc_csr pattern = tc_matrix_pattern(A);
 
   ASSERT_OK(tc_format_bittcf.build(&pattern, T));
-  T->val = malloc(((size_t)A->nnz + 1) * sizeof *T->val);
+  T->val = malloc(((size_t)A->nnz + 1) * sizeof(double));
   assert_non_null(T->val);
   ASSERT_OK(tc_bittcf_refill_host(T, A->val));
 }
@@ -72,7 +72,7 @@ static void layout_by_hand(void **state)
   assert_int_equal(T.window[0].tiles, 0);
   assert_int_equal(T.window[1].tiles, 2); // 4 + 16 bytes, rounded up
   assert_int_equal(T.window[1].val, 6);
-  for (int e = 0; e < 13; ++e) assert_true(T.val[e] == ((const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13})[e]);
+  for (int e = 0; e < 13; ++e) assert_true(((const double *)T.val)[e] == ((const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13})[e]);
   for (int i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 11 ? i : TC_BITTCF_NO_ROW);
   assert_int_equal(T.csr_first[10], 7);
   unpack(&T);
@@ -122,10 +122,12 @@ static void long_rows_by_hand(void **state)
 static void check_entries(const test_case *C)
 {
   tc_bittcf      T;
+  const double  *val;
   unsigned char *seen    = calloc((size_t)C->A.nnz + 1, 1);
   int64_t        entries = 0, next_val = 0, groups = 0;
 
   pack(&C->A, &T);
+  val = T.val;
   for (int32_t w = 0; w < T.num_windows; ++w) {
     const tc_bittcf_window *W     = &T.window[w];
     const int32_t           rows        = TC_BITTCF_ROWS;
@@ -145,7 +147,7 @@ static void check_entries(const test_case *C)
         seen[entry] = 1;
         ++entries;
         ASSERT_CASE(C->A.col[entry] == column_of(&T, w, 4 * i + bit % 4), C, "window %d: column %d, expected %d", w, column_of(&T, w, 4 * i + bit % 4), C->A.col[entry]);
-        ASSERT_CASE(memcmp(&T.val[next_val], &C->A.val[entry], sizeof(double)) == 0, C, "window %d: value %g, expected %g", w, T.val[next_val], C->A.val[entry]);
+        ASSERT_CASE(memcmp(&val[next_val], &C->A.val[entry], sizeof(double)) == 0, C, "window %d: value %g, expected %g", w, val[next_val], C->A.val[entry]);
         ++next_val;
       }
       ASSERT_CASE(used != 0, C, "window %d: group %d is empty", w, i);
@@ -243,7 +245,7 @@ static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n,
   const int64_t ldb = C->A.num_cols + 3, ldc = C->A.num_rows + 1;
   double       *b = test_random(n * ldb, 5), *c = test_random(n * ldc, 6), *expected = test_random(n * ldc, 6);
   double       *scratch = malloc(tc_spmm_bittcf_host_scratch(T, n) + 1);
-  tc_spmm_args  args    = {n, b, ldb, c, ldc, add, scratch, 0};
+  tc_spmm_args  args    = {n, b, ldb, c, ldc, add, scratch, 0, 0};
 
   for (int32_t j = 0; j < n; ++j) { // what nobody refers to may be anything
     for (int64_t i = C->A.num_cols; i < ldb; ++i) b[i + j * ldb] = NAN;
@@ -289,7 +291,7 @@ static void check_nonfinite(const test_case *C)
 
   pack(&C->A, &T);
   scratch = malloc(tc_spmm_bittcf_host_scratch(&T, 1) + 1);
-  args    = (tc_spmm_args){1, b, n, c, m, 0, scratch, 0};
+  args    = (tc_spmm_args){1, b, n, c, m, 0, scratch, 0, 0};
   for (int64_t e = 0; e < C->A.nnz; ++e) used[C->A.col[e]] = 1;
   for (int64_t k = 0; k < n; ++k) {
     if (!used[k]) b[k] = NAN;

@@ -16,7 +16,7 @@ static void check_case(const test_case *C)
   for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
     D.A.val = malloc(((size_t)C->A.nnz + 1) * sizeof *D.A.val);
     test_values(values, C->A.nnz, (uint64_t)C->seed, D.A.val);
-    for (int i = 0; i < 4 + 3; ++i) { // every row group, then every precision
+    for (int i = 0; i < 4 + 4; ++i) { // every row group, then every precision
       const hybrid_checker K = hybrid_check_packed(&D, i < 4 ? i : 1, i < 4 ? TC_PRECISION_F64 : TC_PRECISION_F32 + i - 4);
 
       for (int kind = 0; kind < TC_HYBRID_NUM_INDEX_KINDS; ++kind) index_kinds[kind] += K.index_kinds[kind];
@@ -231,7 +231,7 @@ static void one_value_widens_one_piece(void **state)
 */
 static void halves_go_to_even(void **state)
 {
-  static const int     bits[] = {[TC_PRECISION_F32] = 24, [TC_PRECISION_BF16] = 8, [TC_PRECISION_F16] = 11};
+  static const int     bits[] = {[TC_PRECISION_F32] = 24, [TC_PRECISION_TF32] = 24, [TC_PRECISION_BF16] = 8, [TC_PRECISION_F16] = 11};
   static const int     powers[] = {0, -1, -14, -28, -29, -30, -35, -38, -39, -40}; // F16: of 2^14
   static const int32_t length[10] = {250, 250, 250, 250, 250, 250, 250, 250, 250, 2100};
   test_case            C          = {"halves", 0, {0}};

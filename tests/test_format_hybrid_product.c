@@ -96,7 +96,7 @@ static void check_case(const test_case *C)
   assert_non_null(A.val);
   for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
     test_values(values, A.nnz, (uint64_t)C->seed, A.val);
-    for (int i = 1; i <= 3 + 3; ++i) { // every row group, then every precision
+    for (int i = 1; i <= 3 + 4; ++i) { // every row group, then every precision
       tc_hybrid H;
 
       pattern.row_group = i <= 3 ? i : 1;

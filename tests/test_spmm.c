@@ -77,7 +77,7 @@ static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_
 
   block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
   double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0};
+  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0, 0};
 
   if (T) transposed_under_test(T, &args);
   else product_under_test(A, &args);
@@ -255,6 +255,12 @@ static void memory(void **state)
   tc_matrix_free(&A);
 }
 
+static tc_status device_probe(int *sm)
+{
+  *sm = 90;
+  return TC_OK;
+}
+
 /* A failure is reported, and the next product is right */
 static void failures(void **state)
 {
@@ -263,6 +269,8 @@ static void failures(void **state)
   const tc_key      other = key_of(&A, 2);
   const test_case   C     = {"long487", 1, A};
   block             B = block_of(A.num_cols, 9, 0, 5), result = block_of(A.num_rows, 9, 0, 0);
+  tc_backend        backend = *tc_backend_host();
+  tc_spmm          *device;
 
   (void)state;
   for (int point = 0; point < TC_FAULT_COUNT; ++point) {
@@ -273,16 +281,19 @@ static void failures(void **state)
     assert_int_equal(tc_spmm_count(S), 0);
     ASSERT_OK(multiply(S, &A, &view, 9, 1, &result));
     expect_product(&C, &A, &B, &result, &result, 0);
-    if (point == TC_FAULT_LAUNCH) tc_fault_arm(TC_FAULT_LAUNCH, 0);
-    else { // the list of long rows is allocated and uploaded
-      tc_fault_arm((tc_fault_point)point, 1);
-      assert_int_not_equal(tc_spmm_look(S, &other, &view, NULL), TC_OK);
-      assert_false(tc_spmm_has_seen(S, &other));
-    }
+    tc_fault_arm((tc_fault_point)point, 0);
     ASSERT_OK(tc_spmm_look(S, &other, &view, NULL));
     ASSERT_OK(multiply(S, &A, &view, 9, 1, &result));
     tc_spmm_destroy(&S);
   }
+  backend.probe = device_probe;
+  ASSERT_OK(tc_spmm_create(&backend, &by_default, &device));
+  tc_fault_arm(TC_FAULT_ALLOC, 1); // the survey that a device needs
+  assert_int_not_equal(tc_spmm_look(device, &other, &view, NULL), TC_OK);
+  assert_false(tc_spmm_has_seen(device, &other));
+  ASSERT_OK(tc_spmm_look(device, &other, &view, NULL));
+  assert_true(tc_spmm_has_seen(device, &other));
+  tc_spmm_destroy(&device);
   test_guarded_free(B.array);
   test_guarded_free(result.array);
   free((void *)view.row_ptr);
@@ -290,12 +301,6 @@ static void failures(void **state)
 }
 
 /* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
-static tc_status device_probe(int *sm)
-{
-  *sm = 90;
-  return TC_OK;
-}
-
 static int with_tiles;
 
 /* `view` says how many columns it takes */

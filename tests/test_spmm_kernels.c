@@ -1,10 +1,14 @@
 /*
-  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-case generator:size,...]] libaijtccusparse_cuda.so
+  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,...] [-case generator:size,...]] libaijtccusparse_cuda.so
   Every kernel of the backend's table on every test matrix, every number of columns, leading dimension and alignment: the bits must be those that kernels/tc_spmm.h
-  defines, again and again, with guard words around C. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
+  defines, again and again, with guard words around C; in narrow precisions results must be within the bound, and the same again and again. The survey of every test
+  matrix must be the host's, byte for byte. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
   device.
 */
+#include "narrow_check.h"
+#include "narrow_device.h"
 #include "spmm_bench.h"
+#include "../src/plan/survey.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -96,20 +100,20 @@ static void explain(const layout *L, int add, const double *result, const double
   printf("element (%lld, %lld) is %a, expected %a; add %d, ldb %lld, ldc %lld, shifts %d %d\n", (long long)(i % L->ldc), (long long)(i / L->ldc), result[i], expected[i], add, (long long)L->ldb, (long long)L->ldc, L->shift_b, L->shift_c);
 }
 
-/* C = A B or C += A B for one number of columns, `repeats` times, B as it is or transposed */
-static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int32_t n, int add, int b_transposed, const layout *L, int repeats)
+/* C = A B or C += A B for one number of columns, `repeats` times, B as it is or transposed. `narrow`: what must come out in a narrow precision, NULL in double precision. */
+static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const narrow_expected *narrow, const char *name, const tc_matrix *A, int32_t n, int add, int b_transposed, const layout *L, int repeats)
 {
   const tc_backend *backend = M->backend;
   const size_t      bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
   const int64_t     ldb   = b_transposed ? A->num_cols : L->ldb; // of b
-  double           *b = dense_input(A, n, ldb), *b_t = b_transposed ? transposed_input(A, n, b, ldb, L->ldb) : NULL, *c = dense_output(A, n, L->ldc, add), *expected = dense_output(A, n, L->ldc, add);
+  double           *b = narrow ? narrow_input(narrow, n, ldb) : dense_input(A, n, ldb), *b_t = b_transposed ? transposed_input(A, n, b, ldb, L->ldb) : NULL, *c = dense_output(A, n, L->ldc, add), *expected = dense_output(A, n, L->ldc, add);
   double           *result = numbers(n * L->ldc, 7), *left = numbers((int64_t)(bytes / sizeof *left), 9);
   device_array      db = device_new(backend, L->ldb * (b_t ? A->num_cols : n), L->shift_b, b_t ? b_t : b), dc = device_new(backend, n * L->ldc, L->shift_c, c), scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
   int               same = 1, whole = 1;
 
-  tc_canonical_spmm(A, n, b, ldb, add, expected, L->ldc);
+  if (!narrow) tc_canonical_spmm(A, n, b, ldb, add, expected, L->ldc);
   for (int r = 0; r < repeats && same && whole; ++r) {
-    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed};
+    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed, 0};
     const tc_status    status = kernel->multiply(M->view.bytes, &args, NULL);
 
     if (status == TC_ERR_UNSUPPORTED) {
@@ -118,8 +122,11 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
     }
     device_check(backend, status, kernel->name);
     whole = device_get(&dc, result) && device_get(&scratch, left);
-    same  = tc_first_different(n * L->ldc, result, expected) == n * L->ldc;
-    if (!same) explain(L, add, result, expected, tc_first_different(n * L->ldc, result, expected));
+    if (narrow && r == 0) {
+      same = narrow_is_right(narrow, n, add ? c : NULL, result, L->ldc, 0x1p-53);
+      memcpy(expected, result, (size_t)n * (size_t)L->ldc * sizeof *result);
+    } else same = tc_first_different(n * L->ldc, result, expected) == n * L->ldc;
+    if (!same && !(narrow && r == 0)) explain(L, add, result, expected, tc_first_different(n * L->ldc, result, expected));
     device_set(&dc, c);
   }
   fact(same, kernel->name, name, n, b_transposed ? (add ? "C += A B, B transposed" : "C = A B, B transposed") : add ? "C += A B" : "C = A B");
@@ -135,31 +142,52 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
   free(left);
 }
 
-/* Matrices large enough for what kernels do where there is work for a whole device */
+/*
+  Matrices large enough for what kernels do where there is work for a whole device, up to 150 multiprocessors; with rows of 0 to 60 entries also for few columns, with 0 to
+  300 for many. And a row of more segments than are added up at once.
+*/
 static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel)
 {
-  static const int32_t large_widths[] = {40, 64, 100, 128};
   static const struct {
     const char *name;
-    int32_t     size;
-  } larger[] = {{"stencil27", 28}, {"elasticity", 18}, {"stencil7", 32}, {"four", 190}, {"webbase", 20011}, {"short", 30011}, {"long1153", 97}};
+    int32_t     size, widths[4];
+  } larger[] = {
+    {"stencil27",  28,    {40, 64, 100, 128}},
+    {"elasticity", 18,    {40, 64, 100, 128}},
+    {"stencil7",   32,    {40, 64, 100, 128}},
+    {"four",       190,   {40, 64, 100, 128}},
+    {"webbase",    20011, {40, 64, 100, 128}},
+    {"short",      30011, {40, 64, 100, 128}},
+    {"long1153",   97,    {40, 64, 100, 128}},
+    {"ragged",     5003,  {8, 40, 64, 128}  },
+    {"mixed",      40009, {1, 8, 16, 32}    },
+    {"one_row",    20011, {3, 16, 64, 100}  },
+  };
 
   for (size_t i = 0; i < sizeof larger / sizeof larger[0]; ++i) {
-    tc_matrix     A;
-    device_matrix M;
+    const int       narrow = kernel->precision != TC_PRECISION_F64;
+    tc_matrix       A;
+    device_matrix   M;
+    narrow_expected N;
 
     if (tc_generate(tc_generator_find(larger[i].name), larger[i].size, 1, &A) != TC_OK) device_die(larger[i].name, tc_last_error());
-    M = device_pack(backend, kernel->format, &A, 1);
+    if (narrow) {
+      narrow_spread_values(&A);
+      N = narrow_expect(&A, kernel->precision, narrow_segment(kernel->format), 128, 7, 0);
+    }
+    M = device_pack(backend, kernel->format, kernel->precision, &A, 1);
     for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
-      const layout L = layout_of(&A, w);
+      const int32_t n = larger[i].widths[w];
+      const layout  L = layout_of(&A, w);
 
-      check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 0, &L, 2);
+      check_product(&M, kernel, narrow ? &N : NULL, larger[i].name, &A, n, w % 2, 0, &L, 2);
       if (kernel->b_transposed) {
-        const layout T = transposed_layout(&A, large_widths[w], (int)i, w);
+        const layout T = transposed_layout(&A, n, (int)i, w);
 
-        check_product(&M, kernel, larger[i].name, &A, large_widths[w], w % 2, 1, &T, 2);
+        check_product(&M, kernel, NULL, larger[i].name, &A, n, w % 2, 1, &T, 2);
       }
     }
+    if (narrow) narrow_forget(&N);
     device_unpack(&M);
     tc_matrix_free(&A);
   }
@@ -167,7 +195,11 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
 
 static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int repeats)
 {
-  device_matrix M = device_pack(backend, kernel->format, A, 0);
+  const int       narrow = kernel->precision != TC_PRECISION_F64;
+  device_matrix   M      = device_pack(backend, kernel->format, kernel->precision, A, 0);
+  narrow_expected N;
+
+  if (narrow) N = narrow_expect(A, kernel->precision, narrow_segment(kernel->format), 128, 1, 0);
 
   for (int i = 0; i < (small_only ? NUM_SMALL_WIDTHS : NUM_WIDTHS) && failed < MAX_FAILURES; ++i) {
     const int32_t n = small_only ? small_widths[i] : widths[i];
@@ -175,14 +207,15 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
     for (int add = 0; add < 2; ++add) {
       const layout L = layout_of(A, i + 2 * add);
 
-      check_product(&M, kernel, name, A, n, add, 0, &L, n == 9 || n == 32 ? repeats : 1);
+      check_product(&M, kernel, narrow ? &N : NULL, name, A, n, add, 0, &L, n == 9 || n == 32 ? repeats : 1);
     }
     for (int gap = 0; kernel->b_transposed && gap < 4; gap += small_only ? 2 : 1) {
       const layout L = transposed_layout(A, n, gap, i + gap);
 
-      check_product(&M, kernel, name, A, n, (i + gap / 2) % 2, 1, &L, 1);
+      check_product(&M, kernel, NULL, name, A, n, (i + gap / 2) % 2, 1, &L, 1);
     }
   }
+  if (narrow) narrow_forget(&N);
   device_unpack(&M);
 }
 
@@ -195,12 +228,12 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   int           failures = 0, supported = 1;
 
   if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) device_die("tc_generate", tc_last_error());
-  M       = device_pack(backend, kernel->format, &A, 0);
+  M       = device_pack(backend, kernel->format, kernel->precision, &A, 0);
   b       = device_new(backend, 9 * (int64_t)A.num_cols, 0, NULL);
   c       = device_new(backend, 9 * (int64_t)A.num_rows, 0, NULL);
   scratch = device_new(backend, (int64_t)((kernel->scratch ? kernel->scratch(M.view.bytes, 9) : 0) / sizeof(double)), 0, NULL);
   for (;; ++failures) {
-    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0};
+    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0, 0};
     tc_status          status;
 
     backend->fault_arm(TC_FAULT_LAUNCH, failures + 1);
@@ -218,6 +251,95 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   tc_matrix_free(&A);
 }
 
+/* Bytes of the view's lists, on the host */
+static int32_t *lists_of(const device_matrix *M, size_t *bytes)
+{
+  const tc_csr_view *V    = &M->view.csr;
+  int32_t           *list = malloc(*bytes = V->long_row ? (2 * (size_t)V->num_long + 1 + (size_t)V->num_heavy) * sizeof *list : 0);
+
+  if (*bytes > 0) device_check(M->backend, M->backend->download(list, V->long_row, *bytes, NULL), "download");
+  return list;
+}
+
+static int same_counts(const tc_survey *a, const tc_survey *b)
+{
+  return a->longest_row == b->longest_row && a->num_long == b->num_long && a->num_segments == b->num_segments && a->num_heavy == b->num_heavy && a->heavy_from == b->heavy_from && a->sampled == b->sampled && a->far == b->far &&
+         a->in_windows == b->in_windows && a->columns == b->columns;
+}
+
+/* The survey of a matrix, with its lists, is what the host finds, byte for byte */
+static void check_survey(const tc_backend *backend, const char *name, const tc_matrix *A)
+{
+  int32_t      *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr), *list[2];
+  device_matrix M[2]    = {device_pack(backend, "csr", TC_PRECISION_F64, A, 0), device_pack(backend, "csr", TC_PRECISION_F64, A, 1)};
+  tc_csr_view   rows    = M[0].view.csr;
+  tc_survey     here, there;
+  size_t        bytes[2];
+
+  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
+  rows.row_ptr = row_ptr;
+  rows.col     = A->col;
+  if (tc_survey_host(&rows, &here) != TC_OK) device_die("survey", tc_last_error());
+  device_check(backend, backend->survey(&M[1].view.csr, &there, NULL), "survey");
+  for (int m = 0; m < 2; ++m) list[m] = lists_of(&M[m], &bytes[m]);
+  fact(bytes[0] == bytes[1] && (bytes[0] == 0 || memcmp(list[0], list[1], bytes[0]) == 0), "survey", name, 0, "the lists of rows");
+  backend->release(there.list);
+  free(here.list);
+  fact(same_counts(&here, &there), "survey", name, 0, "the counts");
+  for (int m = 0; m < 2; ++m) {
+    free(list[m]);
+    device_unpack(&M[m]);
+  }
+  free(row_ptr);
+}
+
+/* A survey that fails leaves nothing behind, and the next one works */
+static void check_survey_faults(const tc_backend *backend)
+{
+  static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
+  tc_matrix                   A;
+  device_matrix               M;
+
+  if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) device_die("tc_generate", tc_last_error());
+  M = device_pack(backend, "csr", TC_PRECISION_F64, &A, 0);
+  for (int p = 0; p < 2; ++p) {
+    int       failures = 0, clean = 1;
+    tc_status status;
+    tc_survey survey;
+
+    do {
+      backend->fault_arm(points[p], failures + 1);
+      status = backend->survey(&M.view.csr, &survey, NULL);
+      backend->fault_arm(points[p], 0);
+      clean = clean && (status == TC_OK) == (survey.list != NULL);
+    } while (status != TC_OK && ++failures < MAX_FAILURES);
+    fact(status == TC_OK && failures > 1 && clean, "survey", "limits", 0, "no survey survives a fault");
+    backend->release(survey.list);
+  }
+  device_unpack(&M);
+  tc_matrix_free(&A);
+}
+
+static void check_surveys(const tc_backend *backend)
+{
+  int num;
+
+  tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    const tc_generator *generator = &tc_generators(&num)[g];
+
+    for (int larger = 0; larger < (small_only ? 1 : 2); ++larger) {
+      tc_matrix A;
+
+      if (tc_generate(generator, larger ? 3 * generator->tiny : generator->tiny, 1, &A) != TC_OK) device_die(generator->name, tc_last_error());
+      check_survey(backend, generator->name, &A);
+      tc_matrix_free(&A);
+    }
+  }
+  check_survey_faults(backend);
+  printf("%s survey: %d facts\n", failed > 0 ? "FAIL" : "ok  ", passed);
+}
+
 static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
 {
   int num;
@@ -226,21 +348,28 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
   for (int g = 0; g < num; ++g) {
     const tc_generator *generator = &tc_generators(&num)[g];
 
-    for (int seed = 1; seed <= (small_only ? 1 : 3) && failed < MAX_FAILURES; ++seed) {
+    for (int seed = 1; seed <= (small_only || kernel->precision != TC_PRECISION_F64 ? 1 : 3) && failed < MAX_FAILURES; ++seed) {
       tc_matrix A;
 
       if (tc_generate(generator, generator->tiny, (uint64_t)seed, &A) != TC_OK) device_die(generator->name, tc_last_error());
+      if (kernel->precision != TC_PRECISION_F64) narrow_spread_values(&A);
       check_kernel(backend, kernel, generator->name, &A, seed == 1 && !small_only ? 20 : 1);
       tc_matrix_free(&A);
     }
   }
   if (!small_only && failed < MAX_FAILURES) check_larger(backend, kernel);
+  if (kernel->precision != TC_PRECISION_F64) {
+    const narrow_checks checks = {backend, kernel, fact};
+
+    narrow_check_accumulator(&checks);
+    if (kernel->precision == TC_PRECISION_TF32) narrow_check_row_major(&checks);
+  }
   check_faults(backend, kernel);
 }
 
 int main(int argc, char **args)
 {
-  const char           *path = NULL, *only = "", *bench = NULL, *cases = NULL;
+  const char           *path = NULL, *only = "", *bench = NULL, *row_major = NULL, *cases = NULL;
   const tc_backend     *backend;
   const tc_spmm_kernel *kernels;
   int                   sm, num;
@@ -249,18 +378,19 @@ int main(int argc, char **args)
     if (strcmp(args[i], "-small") == 0) small_only = 1;
     else if (strcmp(args[i], "-kernel") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
+    else if (strcmp(args[i], "-row-major") == 0 && i + 1 < argc) row_major = args[++i];
     else if (strcmp(args[i], "-case") == 0 && i + 1 < argc) cases = args[++i];
     else path = args[i];
   }
-  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-case generator:size,...]] libaijtccusparse_cuda.so");
+  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,...] [-case generator:size,...]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_kernels", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
-  if (bench) return spmm_bench(backend, sm, only, bench, cases);
+  if (bench) return spmm_bench(backend, sm, only, bench, row_major, cases);
+  if (strstr("survey", only)) check_surveys(backend);
   kernels = backend->spmm_kernels(&num);
   for (int k = 0; k < num; ++k) {
     const int before = passed;
 
-    if (kernels[k].precision != TC_PRECISION_F64) continue; // no defined bits: test_spmm_bcsr
     if (kernels[k].min_sm > sm || strstr(kernels[k].name, only) == NULL) continue;
     if (strcmp(kernels[k].format, "csr") != 0 && tc_format_find(kernels[k].format) == NULL) {
       printf("skip %s: nobody here makes format %s\n", kernels[k].name, kernels[k].format);

@@ -1,5 +1,6 @@
-static char help[] = "Solves Poisson's equation in 3-D for many right-hand sides at once, for each of several matrix types, and compares them.\n\
+static char help[] = "Solves Poisson's equation or linear elasticity in 3-D for many right-hand sides at once, for each of several matrix types, and compares them.\n\
 Input parameters:\n\
+  -problem <p>         : poisson (7 points, default) or elasticity (27 points, 3 unknowns each)\n\
   -types <t1,t2,...>   : matrix types to compare, default aij,aijtccusparse\n\
   -columns <n1,n2,...> : numbers of right-hand sides, default 1,8,32,128\n\
   -method <m1,m2>      : mg (KSPMatSolve() with Richardson and multigrid), chebyshev (over MatMatMult()), default both\n\
@@ -13,6 +14,7 @@ Input parameters:\n\
   blocks (multigrid among them), and all parts of those. The Chebyshev iteration below shows how one writes such a method with MatProduct.
 
   Try:  mpiexec -n 2 ./ex2 -levels 4 -columns 1,32 -types aij,aijtccusparse         on a GPU: -types aijcusparse,aijtccusparse
+        ./ex2 -problem elasticity -levels 2 -columns 32                             longer rows: the product is most of the work
 */
 #include <petscdmda.h>
 #include <petscksp.h>
@@ -23,10 +25,12 @@ enum {
   MAX_CHOICES = 16
 };
 
-/* The discretised problem, as plain MATAIJ: the Laplacian on the finest grid, and the interpolation to each grid from the one below */
+/* The discretised problem, as plain MATAIJ: the operator on the finest grid, and the interpolation to each grid from the one below. The solution is zero beyond the grid. */
 typedef struct {
-  PetscInt levels, points; /* of the finest grid in each direction */
-  Mat      A, P[MAX_LEVELS];
+  const char *name;
+  PetscInt    levels, points;    /* of the finest grid in each direction */
+  PetscReal   smallest, largest; /* no eigenvalue of A is outside */
+  Mat         A, P[MAX_LEVELS];
 } Problem;
 
 static PetscErrorCode AssembleLaplacian(DM grid, Mat A)
@@ -52,7 +56,7 @@ static PetscErrorCode AssembleLaplacian(DM grid, Mat A)
         PetscScalar      vals[7] = {6.0};
         PetscInt         num     = 1;
 
-        for (int s = 0; s < 6; s++) { /* the solution is zero beyond the grid */
+        for (int s = 0; s < 6; s++) {
           const MatStencil col = {.i = i + neighbours[s][0], .j = j + neighbours[s][1], .k = k + neighbours[s][2]};
 
           if (col.i < 0 || col.j < 0 || col.k < 0 || col.i >= n || col.j >= n || col.k >= n) continue;
@@ -68,23 +72,100 @@ static PetscErrorCode AssembleLaplacian(DM grid, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode ProblemCreate(MPI_Comm comm, PetscInt coarse, PetscInt levels, Problem *problem)
+/* Lame's constants for a Poisson ratio of 0.25 */
+static const PetscReal lambda = 1.0, mu = 1.0;
+
+/* Of the hat functions u of a point and v of the one `d` away, on a line of points with distance 1: the integrals of u v, u' v', and u' v, which is -u v' */
+static PetscReal Mass(PetscInt d)
 {
-  DM grid, finer;
+  return d == 0 ? 4.0 / 6.0 : 1.0 / 6.0;
+}
+
+static PetscReal Stiffness(PetscInt d)
+{
+  return d == 0 ? 2.0 : -1.0;
+}
+
+static PetscReal Gradient(PetscInt d)
+{
+  return -0.5 * (PetscReal)d;
+}
+
+/* What the displacement of the point `d` away contributes to the force on a point: trilinear elements, isotropic material */
+static void ElasticityBlock(const PetscInt d[3], PetscScalar block[3][3])
+{
+  const PetscReal m[3] = {Mass(d[0]), Mass(d[1]), Mass(d[2])}, g[3] = {Gradient(d[0]), Gradient(d[1]), Gradient(d[2])};
+  const PetscReal t[3] = {Stiffness(d[0]) * m[1] * m[2], Stiffness(d[1]) * m[0] * m[2], Stiffness(d[2]) * m[0] * m[1]};
+
+  for (int i = 0; i < 3; i++) {
+    for (int j = 0; j < 3; j++) block[i][j] = i == j ? (lambda + mu) * t[i] + mu * (t[0] + t[1] + t[2]) : -(lambda + mu) * g[i] * g[j] * m[3 - i - j];
+  }
+}
+
+static PetscErrorCode AssembleElasticity(DM grid, Mat A)
+{
+  PetscScalar blocks[27][3][3];
+  PetscInt    x, y, z, mx, my, mz, n;
 
   PetscFunctionBeginUser;
+  for (PetscInt s = 0; s < 27; s++) {
+    const PetscInt d[3] = {s % 3 - 1, s / 3 % 3 - 1, s / 9 - 1};
+
+    ElasticityBlock(d, blocks[s]);
+  }
+  PetscCall(DMDAGetInfo(grid, NULL, &n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL));
+  PetscCall(DMDAGetCorners(grid, &x, &y, &z, &mx, &my, &mz));
+  for (PetscInt k = z; k < z + mz; k++) {
+    for (PetscInt j = y; j < y + my; j++) {
+      for (PetscInt i = x; i < x + mx; i++) {
+        const MatStencil row = {.i = i, .j = j, .k = k};
+
+        for (PetscInt s = 0; s < 27; s++) {
+          const MatStencil col = {.i = i + s % 3 - 1, .j = j + s / 3 % 3 - 1, .k = k + s / 9 - 1};
+
+          if (col.i < 0 || col.j < 0 || col.k < 0 || col.i >= n || col.j >= n || col.k >= n) continue;
+          PetscCall(MatSetValuesBlockedStencil(A, 1, &row, 1, &col, &blocks[s][0][0], INSERT_VALUES));
+        }
+      }
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* No eigenvalue is larger than the largest sum of the entries of a row, signs aside; the smallest belongs to the longest waves, for elasticity at least that of mu times the Laplacian */
+static PetscErrorCode GetSpectrum(Problem *problem, PetscBool elasticity)
+{
+  const PetscReal step = PETSC_PI / (problem->points + 1), wave = 2.0 - 2.0 * PetscCosReal(step), mass = (4.0 + 2.0 * PetscCosReal(step)) / 6.0;
+
+  PetscFunctionBeginUser;
+  problem->smallest = elasticity ? 3.0 * mu * wave * PetscSqr(mass) : 3.0 * wave;
+  PetscCall(MatNorm(problem->A, NORM_INFINITY, &problem->largest));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ProblemCreate(MPI_Comm comm, PetscBool elasticity, PetscInt coarse, PetscInt levels, Problem *problem)
+{
+  const DMDAStencilType stencil = elasticity ? DMDA_STENCIL_BOX : DMDA_STENCIL_STAR;
+  DM                    grid, finer;
+
+  PetscFunctionBeginUser;
+  problem->name   = elasticity ? "Elasticity" : "Poisson";
   problem->levels = levels;
   problem->points = (coarse - 1) * (1 << (levels - 1)) + 1;
-  PetscCall(DMDACreate3d(comm, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, coarse, coarse, coarse, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &grid));
+  PetscCall(DMDACreate3d(comm, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, stencil, coarse, coarse, coarse, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, elasticity ? 3 : 1, 1, NULL, NULL, NULL, &grid));
   PetscCall(DMSetUp(grid));
   for (PetscInt level = 1; level < levels; level++) {
     PetscCall(DMRefine(grid, comm, &finer));
     PetscCall(DMCreateInterpolation(grid, finer, &problem->P[level], NULL));
+    if (elasticity) PetscCall(MatConvert(problem->P[level], MATAIJ, MAT_INPLACE_MATRIX, &problem->P[level])); /* PETSc keeps it for one unknown */
     PetscCall(DMDestroy(&grid));
     grid = finer;
   }
   PetscCall(DMCreateMatrix(grid, &problem->A));
-  PetscCall(AssembleLaplacian(grid, problem->A));
+  PetscCall(elasticity ? AssembleElasticity(grid, problem->A) : AssembleLaplacian(grid, problem->A));
+  PetscCall(GetSpectrum(problem, elasticity));
   PetscCall(DMDestroy(&grid));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -143,7 +224,7 @@ static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, 
     PetscCall(PCSetType(inner, PCNONE));
   }
   PetscCall(KSPSetUp(*ksp));
-  for (PetscInt level = 0; level < problem->levels; level++) { /* no eigenvalue is larger than the largest sum of the entries of a row, signs aside */
+  for (PetscInt level = 0; level < problem->levels; level++) {
     KSP       smoother;
     Mat       A_level;
     PetscReal largest;
@@ -156,39 +237,41 @@ static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* X <- A^-1 B by Chebyshev's iteration for eigenvalues between those of the Laplacian */
+/*
+  X <- A^-1 B by Chebyshev's iteration. Passes over blocks are what costs time beside the product, so the step is kept as scale * D: then a new one takes one
+  MatAXPY(), where MatAYPX() would be two passes; and the residual is updated with the product that the step needs.
+*/
 static PetscErrorCode Chebyshev(const Problem *problem, Mat A, Mat B, Mat X, PetscReal rtol, PetscInt *its)
 {
-  const PetscReal step = PETSC_PI / (2.0 * (problem->points + 1)), smallest = 12.0 * PetscSqr(PetscSinReal(step)), largest = 12.0;
-  const PetscReal center = (largest + smallest) / 2, radius = (largest - smallest) / 2;
-  PetscReal       rho = radius / center, norm, norm_b;
-  Mat             R, D; /* residual, and the next step */
+  const PetscReal center = (problem->largest + problem->smallest) / 2, radius = (problem->largest - problem->smallest) / 2;
+  PetscReal       rho = radius / center, scale = 1.0 / center, norm, norm_b;
+  Mat             R, D, W; /* residual, step, and A D */
 
   PetscFunctionBeginUser;
   PetscCall(MatDuplicate(B, MAT_COPY_VALUES, &R));
   PetscCall(MatDuplicate(B, MAT_COPY_VALUES, &D));
   PetscCall(MatZeroEntries(X));
-  PetscCall(MatScale(D, 1.0 / center));
   PetscCall(MatNorm(B, NORM_FROBENIUS, &norm_b));
-  /* R will be A X: set up once, computed again and again */
-  PetscCall(MatProductCreateWithMat(A, X, NULL, R));
-  PetscCall(MatProductSetType(R, MATPRODUCT_AB));
-  PetscCall(MatProductSetFromOptions(R));
-  PetscCall(MatProductSymbolic(R));
+  /* set up once, computed again and again */
+  PetscCall(MatProductCreate(A, D, NULL, &W));
+  PetscCall(MatProductSetType(W, MATPRODUCT_AB));
+  PetscCall(MatProductSetFromOptions(W));
+  PetscCall(MatProductSymbolic(W));
   for (*its = 1; *its <= 5000; (*its)++) {
     const PetscReal next = 1.0 / (2.0 * center / radius - rho);
 
-    PetscCall(MatAXPY(X, 1.0, D, SAME_NONZERO_PATTERN));
-    PetscCall(MatProductNumeric(R));
-    PetscCall(MatAYPX(R, -1.0, B, SAME_NONZERO_PATTERN));
+    PetscCall(MatProductNumeric(W));
+    PetscCall(MatAXPY(X, scale, D, SAME_NONZERO_PATTERN));
+    PetscCall(MatAXPY(R, -scale, W, SAME_NONZERO_PATTERN));
     PetscCall(MatNorm(R, NORM_FROBENIUS, &norm));
     if (norm <= rtol * norm_b) break;
-    PetscCall(MatScale(D, next * rho));
-    PetscCall(MatAXPY(D, 2.0 * next / radius, R, SAME_NONZERO_PATTERN));
+    scale *= next * rho; /* at most (sqrt(c) - 1)^2 / (sqrt(c) + 1)^2, c the condition number, so it shrinks about as fast as the residual */
+    PetscCall(MatAXPY(D, 2.0 * next / (radius * scale), R, SAME_NONZERO_PATTERN));
     rho = next;
   }
   PetscCall(MatDestroy(&R));
   PetscCall(MatDestroy(&D));
+  PetscCall(MatDestroy(&W));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -289,7 +372,8 @@ int main(int argc, char **argv)
   PetscReal      rtol = 1e-8;
   PetscLogDouble baseline, seconds;
   char          *types[MAX_CHOICES], *methods[MAX_CHOICES];
-  PetscBool      given;
+  PetscBool      given, elasticity, poisson;
+  char           name[16] = "poisson";
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -302,8 +386,12 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-levels", &levels, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
   PetscCheck(coarse > 1 && levels > 0 && levels <= MAX_LEVELS, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-coarse %" PetscInt_FMT " -levels %" PetscInt_FMT ": at least 2, 1 to %d", coarse, levels, MAX_LEVELS);
-  PetscCall(ProblemCreate(PETSC_COMM_WORLD, coarse, levels, &problem));
-  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Poisson on %" PetscInt_FMT "^3 points, %" PetscInt_FMT " grids\n", problem.points, levels));
+  PetscCall(PetscOptionsGetString(NULL, NULL, "-problem", name, sizeof(name), NULL));
+  PetscCall(PetscStrcmp(name, "elasticity", &elasticity));
+  PetscCall(PetscStrcmp(name, "poisson", &poisson));
+  PetscCheck(elasticity || poisson, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-problem %s: poisson or elasticity", name);
+  PetscCall(ProblemCreate(PETSC_COMM_WORLD, elasticity, coarse, levels, &problem));
+  PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%s on %" PetscInt_FMT "^3 points, %" PetscInt_FMT " grids\n", problem.name, problem.points, levels));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-16s %-9s %7s %10s %11s %9s %9s %8s  %s\n", "type", "method", "columns", "iterations", "|b-Ax|/|b|", "first [s]", "last [s]", "speedup", "kernel"));
   for (PetscInt k = 0; k < num_methods; k++) {
     for (PetscInt c = 0; c < num_columns; c++) {

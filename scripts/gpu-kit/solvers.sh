@@ -65,12 +65,12 @@ blocks_of() { # name for a failure, options of ex2
     cat "$work/tutorial.log" >>"$log"
   done
   awk -v OFS='\t' -v parent="$parent_type" -v table="$out/solvers.tsv" -v name="$name" '
-    /^Poisson on/ { points = $3 + 0 }
-    $1 == parent || $1 == "aijtccusparse" { print "ex2_" $2 "_" points, 1, $1, $4, $5, $7, "-", points^3, 7 * points^3 - 6 * points^2, $3, "fp64", $6, $9 >>table; n++ }
+    /^(Poisson|Elasticity) on/ { points = $3 + 0; elasticity = $1 == "Elasticity"; rows = (elasticity ? 3 : 1) * points^3; nnz = elasticity ? 9 * (3 * points - 2)^3 : 7 * points^3 - 6 * points^2 }
+    $1 == parent || $1 == "aijtccusparse" { print "ex2_" $2 (elasticity ? "_elasticity_" : "_") points, 1, $1, $4, $5, $7, "-", rows, nnz, $3, "fp64", $6, $9 >>table; n++ }
     $1 == parent { expected[$2, $3] = $4 }
     $1 == "aijtccusparse" {
       right = $4 == expected[$2, $3] && $4 > 0
-      print "solve/ex2_" $2 "_" points "_n" $3 "/np1", (right ? "passed" : "failed"), $4 " iterations" (right ? "" : ", " parent " " expected[$2, $3])
+      print "solve/ex2_" $2 (elasticity ? "_elasticity_" : "_") points "_n" $3 "/np1", (right ? "passed" : "failed"), $4 " iterations" (right ? "" : ", " parent " " expected[$2, $3])
     }
     /^status/ && $2 { bad = bad " " $0 }
     END { if (bad || !n) print "solve/" name "/np1", "failed", "ended with" bad }' "$log" >>"$out/results.tsv"
@@ -98,5 +98,6 @@ stage_solvers() {
   compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${jacobi[@]}" "${common[@]}"
   blocks_of ex2_65 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
   blocks_of ex2_129 -coarse 5 -levels 6 -columns 32 -method mg
+  blocks_of ex2_elasticity_65 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
   narrow_preconditioner 100
 }

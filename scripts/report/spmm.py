@@ -13,6 +13,14 @@ def over_floor(row):
     return row['ms'] / row['floor_ms'] if row.get('floor_ms') else 0.0
 
 
+def over_parent_first(row):
+    return row['baseline_first_ms'] / row['first_ms'] if row.get('first_ms') and row.get('baseline_first_ms') else 0.0
+
+
+def first_speedup(row):
+    return ratio(over_parent_first(row), LEAST) if over_parent_first(row) else '-'
+
+
 def summary(widths):
     cells, lines = [], []
     for n, rows in widths.items():
@@ -23,6 +31,9 @@ def summary(widths):
                       ratio(geometric_mean(floors))))
         below = [f'{row["case"]} ({over_parent(row):.2f}x)' for row in sorted(rows, key=over_parent) if 0 < over_parent(row) < LEAST]
         lines.append(f'- Below {LEAST}x aijcusparse with {n} columns: {listed(below)}.')
+        firsts = [over_parent_first(row) for row in rows if over_parent_first(row)]
+        if firsts:
+            lines.append(f'- First product with {n} columns over that of aijcusparse: geometric mean {geometric_mean(firsts):.2f}, least {min(firsts):.2f}; at least {LEAST} wanted.')
         for what, most in MOST_PRODUCTS.items():
             over = [f'{row["case"]} ({products(row, what):.1f})' for row in rows if row['nnz'] >= MANY_NONZEROS and products(row, what) > most]
             if over:
@@ -40,9 +51,9 @@ def cases(rows, others):
         ms = {other['way']: other['ms'] for other in others if other['case'] == row['case']}
         cells.append((*size_of(row), kernel(row), f'{milliseconds(row["ms"])} +- {row.get("ms_spread", 0):.4f}', *(milliseconds(ms.get(way)) for way in ways), milliseconds(cusparse_ms(row)), milliseconds(parent_ms(row)),
                       milliseconds(row.get('floor_ms')), ratio(over_floor(row)), ratio(over_parent(row), LEAST), ratio(over_cusparse(row)), f'{products(row, "build"):.1f}', f'{products(row, "refill"):.1f}',
-                      milliseconds(row.get('first_ms')), milliseconds(row.get('baseline_first_ms')), error(row), bits(row)))
+                      milliseconds(row.get('first_ms')), milliseconds(row.get('baseline_first_ms')), first_speedup(row), row.get('straight', '-'), error(row), bits(row)))
     return table(('case', 'rows', 'nonzeros', 'kernel', 'auto', *ways, 'best cuSPARSE', 'aijcusparse', 'floor', 'over floor', 'over aijcusparse', 'over cuSPARSE', 'build', 'refill', 'first',
-                  'aijcusparse first', 'error/bound', 'bits of the host'), cells)
+                  'aijcusparse first', 'first over aijcusparse', 'straight', 'error/bound', 'bits of the host'), cells)
 
 
 def better_forced(rows, others):
@@ -59,8 +70,8 @@ def section_spmm(results, op):
     if not rows:
         return []
     widths = {n: [row for row in rows if row['n'] == n] for n in sorted({row['n'] for row in rows})}
-    lines = [f'## {TITLES[op]}', '', 'Dense matrices by columns, as PETSc has them. "floor" is CSR, B and C once each at the speed of a device copy, "first" the first product of a new matrix, conversion and C included,',
-             'CSR on the device before. Less than 1.5x aijcusparse is bold.', '']
+    lines = [f'## {TITLES[op]}', '', 'Dense matrices by columns, as PETSc has them. "floor" is CSR, B and C once each at the speed of a device copy, "first" the first product of a new matrix, C and what it packs included,',
+             'CSR on the device before; "straight" how many products of `auto` were straight from CSR before it packed; "build" and "refill" those of what it comes to. Less than 1.5x aijcusparse is bold.', '']
     lines += summary(widths)[:-1] + better_forced(rows, others)
     for n, part in widths.items():
         lines += [f'### {n} columns', ''] + cases(part, [other for other in others if other['n'] == n])

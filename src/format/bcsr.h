@@ -13,9 +13,6 @@ tc_status tc_bcsr_build(const tc_csr *A, tc_bcsr_kinds kinds, void *view);
 /* Takes the values csr_val [num_nonzeros], in the order of CSR; val and row_exponent are allocated. Always TC_OK */
 tc_status tc_bcsr_refill_host(const void *view, const double *csr_val);
 
-/* A value as it is stored */
-float tc_bcsr_widen(uint16_t narrow, tc_precision precision);
-
 /* Column of place k of a 2:4 tile that stored column k / 2 of row i is: 4 * group + choice */
 int32_t tc_bcsr_chosen_place(const uint32_t choice[TC_BCSR_WORDS], int32_t i, int32_t k);
 

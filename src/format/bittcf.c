@@ -2,6 +2,7 @@
   Building the BitTCF format on the host: kernels/tc_bittcf.h defines every byte of the arrays, docs/formats.md shows them.
 */
 #include "../../kernels/tc_bittcf_order.h"
+#include "../../kernels/tc_narrow.h"
 #include "bittcf_merge.h"
 #include "format.h"
 #include <stdio.h>
@@ -319,6 +320,7 @@ static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
   T->num_rows     = A->num_rows;
   T->num_cols     = A->num_cols;
   T->num_nonzeros = A->row_ptr[A->num_rows];
+  T->precision    = A->precision;
   choose_order(A, T);
   TC_CALL(list_long_rows(A, T));
   packed = TC_BITTCF_ROWS * (int64_t)T->num_windows;
@@ -355,7 +357,8 @@ static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   int              num    = 0;
 
 #define ARRAY(member, role, count, item_size) arrays[num++] = (tc_array){#member, role, offsetof(tc_bittcf, member), (size_t)(count), item_size, 0}
-  ARRAY(val, TC_ROLE_VALUE, T->num_nonzeros + 1, sizeof *T->val);
+  ARRAY(val, TC_ROLE_VALUE, T->num_nonzeros + 1, tc_value_bytes(T->precision));
+  ARRAY(exponent, TC_ROLE_VALUE, T->precision == TC_PRECISION_F64 ? 0 : packed, sizeof *T->exponent);
   ARRAY(window, TC_ROLE_INDEX, T->num_windows, sizeof *T->window);
   ARRAY(row_id, TC_ROLE_INDEX, packed, sizeof *T->row_id);
   ARRAY(csr_first, TC_ROLE_INDEX, packed, sizeof *T->csr_first);
@@ -383,4 +386,4 @@ static void bittcf_stats(const void *view, tc_stats *stats)
            T->order.n[2], (long long)T->num_groups, T->num_groups > 0 ? (double)T->num_nonzeros / (double)T->num_groups : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)T->num_pairs / T->num_clusters : 0.0);
 }
 
-const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), TC_PRECISION_F64, bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL, TC_PRECISION_F64};
+const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), TC_PRECISION_F16, bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL, TC_PRECISION_F64};

@@ -1,11 +1,11 @@
 /*
   A tc_bittcf in host memory: its values, and products over the packed arrays, the oracle of the device kernels. Products skip structural zeros, so what is not finite
-  in B reaches the rows that refer to it and no other.
+  in B reaches the rows that refer to it and no other. In narrow precisions they are not the bits of the device, but within the same bound: docs/formats.md.
 */
 #pragma once
 #include "../../kernels/tc_bittcf.h"
 
-/* Takes the values csr_val [num_nonzeros], in the order of CSR; val is allocated. Always TC_OK */
+/* Takes the values csr_val [num_nonzeros], in the order of CSR; val and exponent are allocated. Always TC_OK */
 tc_status tc_bittcf_refill_host(const void *view, const double *csr_val);
 
 /* For tc_spmm_kernel tables */

@@ -8,7 +8,7 @@ static void MatTCGetPlanOptions(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *si
   /* in the order of MatAIJTCCUSPARSESpMV, MatAIJTCCUSPARSEArithmetic and MatAIJTCCUSPARSEPrecision */
   static const char *const   formats[]     = {NULL, "dasp", "hybrid"};
   static const tc_arithmetic arithmetics[] = {TC_ARITHMETIC_AUTO, TC_ARITHMETIC_MMA, TC_ARITHMETIC_FMA};
-  static const tc_precision  precisions[]  = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_BF16, TC_PRECISION_F16};
+  static const tc_precision  precisions[]  = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16};
 
   options->format     = side->format ? side->format : formats[tc->settings.spmv];
   options->arithmetic = arithmetics[tc->settings.arithmetic];

@@ -10,10 +10,10 @@
 
   Input Parameters:
 + A         - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- precision - `MAT_AIJTCCUSPARSE_PRECISION_FP64`, `MAT_AIJTCCUSPARSE_PRECISION_FP32`, `MAT_AIJTCCUSPARSE_PRECISION_BF16`, or `MAT_AIJTCCUSPARSE_PRECISION_FP16`
+- precision - `MAT_AIJTCCUSPARSE_PRECISION_FP64`, `MAT_AIJTCCUSPARSE_PRECISION_FP32`, `MAT_AIJTCCUSPARSE_PRECISION_TF32`, `MAT_AIJTCCUSPARSE_PRECISION_BF16`, or `MAT_AIJTCCUSPARSE_PRECISION_FP16`
 
   Options Database Key:
-. -mat_aijtccusparse_precision (fp64|fp32|bf16|fp16) - precision of the entries, default `fp64`
+. -mat_aijtccusparse_precision (fp64|fp32|tf32|bf16|fp16) - precision of the entries, default `fp64`
 
   Level: intermediate
 
@@ -22,7 +22,7 @@
 
   The entries are rounded to nearest in what is packed for `MatMult()`, `MatMultAdd()`, `MatResidual()` and their transposes, which goes on following the values of
   the matrix. These stay as they are, as do vectors, sums and everything else that is done with the matrix\: products with dense and sparse matrices, factorizations,
-  diagonals. What rounding costs is at most $u |A| |x|$, row by row, with $u = 2^{-24}$ for `fp32`, $2^{-8}$ for `bf16`, and
+  diagonals. What rounding costs is at most $u |A| |x|$, row by row, with $u = 2^{-24}$ for `fp32` and `tf32`, $2^{-8}$ for `bf16`, and
   $2^{-11}$ for `fp16`, where entries smaller than $2^{-28}$ times the largest of their row may each be off by $2^{-39}$ times that.
 
   Rounding makes a product cheaper, not a solution accurate\: it is meant for the matrix that a preconditioner is built from, which may be a copy, see

@@ -23,20 +23,20 @@ PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the kernels choose by; the rows come from the host, where every matrix has them */
-static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_key *key, tc_stream stream, tc_status *status)
+/* What the kernels choose by, and the lists of rows */
+static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_backend *backend, const tc_key *key, tc_stream stream, tc_status *status)
 {
   MatTCPattern P;
 
   PetscFunctionBegin;
   if (tc_spmm_has_seen(dense->spmm, key)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCPatternGetLocal(A, tc_backend_host(), NULL, &P, status));
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
   if (*status == TC_OK) {
     const tc_csr_view rows = {.num_rows = P.local.num_rows, .num_cols = P.local.num_cols, .nnz = P.local.nnz, .row_ptr = P.local.row_ptr, .col = P.local.col};
 
     *status = tc_spmm_look(dense->spmm, key, &rows, stream);
   }
-  PetscCall(MatTCPatternRestore(A, tc_backend_host(), &P));
+  PetscCall(MatTCPatternRestore(A, backend, &P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -86,18 +86,39 @@ PetscBool MatTCSharesPacked(const Mat_AIJTCCUSPARSE *tc)
   return (PetscBool)(tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_DASP && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64);
 }
 
-/* A packed matrix of that format, current: what products with vectors use if it is that, else one of our own, but for the transpose; no view if it cannot be had */
-static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
+/* What keeps that format packed: what products with vectors use if it is that, else one of our own */
+static PetscErrorCode MatTCSideOf(Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSide **side)
 {
-  MatTCSide *side   = &tc->side[id];
-  PetscBool  shared = (PetscBool)(!MatTCLeftToParent(tc) && MatTCSharesPacked(tc)), ready;
-  tc_stream  stream;
+  PetscBool shared = (PetscBool)(!MatTCLeftToParent(tc) && MatTCSharesPacked(tc));
 
   PetscFunctionBegin;
   if (shared) PetscCall(PetscStrcmp(format, packed_format, &shared));
-  if (!shared) {
+  *side = shared ? &tc->side[id] : &tc->dense.packed;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is this pattern packed in that format? */
+static PetscErrorCode MatTCIsPacked(Mat_AIJTCCUSPARSE *tc, const char format[], const tc_key *key, PetscBool *packed)
+{
+  MatTCSide *side;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCSideOf(tc, MATTC_FORWARD, format, &side));
+  *packed = (PetscBool)(side->plan && (side != &tc->dense.packed || side->format == format) && (tc_plan_check(side->plan, key) != TC_CACHE_REBUILD || (side->prepared && MatTCSamePattern(&side->prepared_for, key))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A packed matrix of that format, current; none of our own of the transpose. No view if it cannot be had */
+static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
+{
+  MatTCSide *side;
+  PetscBool  ready;
+  tc_stream  stream;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCSideOf(tc, id, format, &side));
+  if (side == &tc->dense.packed) {
     if (id == MATTC_TRANSPOSE) PetscFunctionReturn(PETSC_SUCCESS);
-    side = &tc->dense.packed;
     if (side->plan && side->format != format) PetscCall(MatTCSideReset(tc, side));
     side->format = format;
   }
@@ -112,7 +133,7 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, con
   PetscFunctionBegin;
   S->kernel = tc_spmm_find(tc->dense.spmm, "csr_transposed");
   if (S->kernel) {
-    PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
+    PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
     if (*status == TC_OK) PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, stream, S, status));
     if (*status == TC_OK) *status = tc_spmm_longest_column(tc->dense.spmm, &S->csr.csr, &S->csr.longest_column);
     S->view = &S->csr;
@@ -124,16 +145,32 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, con
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* In place of a choice by rules: CSR, until packing pays */
+static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_key *key, const tc_spmm_kernel **kernel)
+{
+  tc_spmm              *spmm = tc->dense.spmm;
+  const tc_spmm_kernel *csr  = tc_spmm_find(spmm, "csr");
+  PetscBool             packed;
+
+  PetscFunctionBegin;
+  if (*kernel == csr) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCIsPacked(tc, (*kernel)->format, key, &packed));
+  if (!tc_spmm_pays(spmm, *kernel, n, packed)) *kernel = csr;
+  else if (!packed) PetscCall(PetscInfo(A, "aijtccusparse packs format %s for products with dense blocks: %s\n", (*kernel)->format, tc_spmm_why(spmm)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, CSR would have to be copied for every product. */
 static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, PetscBool b_transposed, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || MATTC_DEVICE_PATTERN);
 
   PetscFunctionBegin;
-  PetscCall(MatTCLook(A, &tc->dense, key, stream, status));
+  PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
   if (*status == TC_OK) *status = b_transposed ? tc_spmm_choose_transposed(tc->dense.spmm, n, &S->kernel) : tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
   if (!at_hand && !b_transposed && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (at_hand && !b_transposed) PetscCall(MatTCAwaitBreakEven(A, tc, n, key, &S->kernel));
   if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
     if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n);
@@ -201,7 +238,7 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
 static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
-  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "csr"}, {.format = "hybrid"}, {NULL}};
+  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "hybrid"}, {.format = "csr"}, {NULL}};
   tc_spmm_options              options = asked[tc->settings.spmm];
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;

@@ -23,17 +23,20 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
 
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- spmm - `MAT_AIJTCCUSPARSE_SPMM_AUTO`, `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`, `MAT_AIJTCCUSPARSE_SPMM_CSR`,
-         `MAT_AIJTCCUSPARSE_SPMM_SLICE`, or `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`
+- spmm - `MAT_AIJTCCUSPARSE_SPMM_AUTO`, `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`, `MAT_AIJTCCUSPARSE_SPMM_SLICE`,
+         `MAT_AIJTCCUSPARSE_SPMM_TCA`, or `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`
 
   Options Database Key:
-. -mat_aijtccusparse_spmm (auto|bittcf|cluster|csr|slice|cusparse) - what multiplies, default `auto`
+. -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse) - what multiplies, default `auto`
 
   Level: intermediate
 
   Notes:
   Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend has one kernel and ignores the choice, but for
   `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`.
+
+  `MAT_AIJTCCUSPARSE_SPMM_AUTO` multiplies straight from CSR until what a packed format would have saved by then is what packing it takes, at once where a single product
+  saves that much or the format is there already. The bits of the result are the same before and after. `-info` tells when it packs, `MatView()` what it waits for.
 
   Where there is no kernel for what is asked for, products are left to the parent type.
 

@@ -9,6 +9,7 @@
 #include "../format/hybrid_host.h"
 #include "../format/hybrid_values.h"
 #include "spmm_host.h"
+#include "survey.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +140,13 @@ static tc_status host_zero(void *local, size_t bytes, tc_stream stream)
   return TC_OK;
 }
 
+static tc_status host_survey(const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "host survey: a fault was asked for");
+  return tc_survey_host(rows, survey);
+}
+
 /* A counting sort */
 static tc_status host_transpose(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t_col, int32_t *perm, tc_stream stream)
 {
@@ -183,7 +191,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_survey, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -69,7 +69,7 @@ static tc_status choose_kernel(tc_plan *plan)
 
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
 {
-  static const char *const precisions[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
+  static const char *const precisions[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_TF32] = "tf32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
   const char              *name;
   const tc_format         *format;
   const tc_converter      *converter;

@@ -1,7 +1,7 @@
 #include "spmm.h"
-#include "csr_lists.h"
 #include "plan.h"
 #include "spmm_rules.h"
+#include "survey.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +19,12 @@ typedef struct {
   size_t bytes;
 } room;
 
+/* Until a conversion pays: what products straight from CSR have taken longer than they would have with the format, since it was last packed, and how many they were */
+typedef struct {
+  double  missed_ms;
+  int64_t products;
+} tc_spmm_wait;
+
 struct tc_spmm {
   const tc_backend     *backend;
   tc_spmm_options       options;
@@ -26,13 +32,13 @@ struct tc_spmm {
   int                   seen; // `key` and what follows are valid
   tc_key                key;
   tc_spmm_traits        traits;
-  tc_csr_lists          lists;          // without the list itself, ...
-  int32_t              *local_list;     // ... which is here
+  tc_survey             survey;
   int32_t               longest_column; // -1: not counted yet
+  tc_spmm_wait          wait[TC_SPMM_CONVERSIONS];
   room                  rooms[NUM_ROOMS];
   const tc_spmm_kernel *last;
   int64_t               count;
-  char                  why[160];
+  char                  why[200];
 };
 
 /* Formats whose kernels multiply the structural zeros of a tile */
@@ -54,10 +60,10 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 
 static void forget_pattern(tc_spmm *S)
 {
-  S->backend->release(S->local_list);
-  S->local_list     = NULL;
-  S->lists          = (tc_csr_lists){.num_long = 0};
+  S->backend->release(S->survey.list);
+  S->survey         = (tc_survey){.list = NULL};
   S->longest_column = -1;
+  memset(S->wait, 0, sizeof S->wait);
   S->seen           = 0;
 }
 
@@ -90,35 +96,20 @@ int tc_spmm_has_seen(const tc_spmm *S, const tc_key *key)
   return S->seen && S->key.id == key->id && S->key.pattern == key->pattern && S->key.nnz == key->nnz;
 }
 
-/* The lists of rows, in one allocation */
-static tc_status list_rows(tc_spmm *S, const tc_csr_view *rows, tc_stream stream)
-{
-  void     *local;
-  tc_status status;
-
-  TC_CALL(tc_csr_lists_make(rows, &S->lists));
-  if (S->lists.list == NULL) return TC_OK;
-  status        = S->backend->alloc(S->lists.bytes, &local);
-  S->local_list = local;
-  if (status == TC_OK) status = S->backend->upload(local, S->lists.list, S->lists.bytes, stream);
-  if (status == TC_OK) status = S->backend->synchronize(stream); // the list goes
-  free(S->lists.list);
-  S->lists.list = NULL;
-  return tc_from_backend(S->backend, status);
-}
-
 tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
 {
   tc_status status;
 
   if (tc_spmm_has_seen(S, key)) return TC_OK;
   forget_pattern(S);
-  status = tc_spmm_measure(rows, &S->traits);
-  if (status == TC_OK) status = list_rows(S, rows, stream);
-  if (status != TC_OK) forget_pattern(S);
-  TC_CALL(status);
-  S->key  = *key;
-  S->seen = 1;
+  if (S->sm > 0) { // the host has one kernel, which needs no lists
+    status = S->backend->survey(rows, &S->survey, stream);
+    if (status != TC_OK) forget_pattern(S);
+    TC_CALL(tc_from_backend(S->backend, status));
+  }
+  S->traits = tc_spmm_traits_of(rows, &S->survey);
+  S->key    = *key;
+  S->seen   = 1;
   return TC_OK;
 }
 
@@ -140,7 +131,7 @@ tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *e
 
 void tc_spmm_list_rows(const tc_spmm *S, tc_csr_view *view)
 {
-  tc_csr_lists_put(&S->lists, S->local_list, view);
+  tc_survey_put(&S->survey, S->survey.list, view);
 }
 
 /* `name` NULL: the first of the format */
@@ -150,7 +141,7 @@ static const tc_spmm_kernel *find_kernel(const tc_spmm *S, const char *format, c
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && S->sm >= kernels[i].min_sm) return &kernels[i];
+    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) return &kernels[i];
   }
   return NULL;
 }
@@ -200,6 +191,27 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
   return TC_OK;
+}
+
+int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_packed)
+{
+  const int     conversion = S->sm > 0 && S->options.format == NULL ? tc_spmm_conversion_find(kernel->format) : -1;
+  const size_t  used       = strlen(S->why);
+  double        cost;
+  tc_spmm_wait *W;
+
+  if (conversion < 0) return 1;
+  W    = &S->wait[conversion];
+  cost = tc_spmm_conversion_ms(conversion, &S->traits);
+  if (!is_packed) W->missed_ms += tc_spmm_gain_ms(conversion, &S->traits, n);
+  if (!is_packed && W->missed_ms < cost) {
+    ++W->products;
+    snprintf(S->why + used, sizeof S->why - used, "; %s when %.3f ms are made up for, %.3f by now", kernel->format, cost, W->missed_ms);
+    return 0;
+  }
+  W->missed_ms = 0;
+  if (W->products > 0) snprintf(S->why + used, sizeof S->why - used, "; straight from CSR %lld times before that paid", (long long)W->products);
+  return 1;
 }
 
 tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)

@@ -31,8 +31,8 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 void      tc_spmm_destroy(tc_spmm **spmm);
 
 /*
-  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR on the host, without
-  values. Waits for the device.
+  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR where the backend is,
+  without values. Waits for the device; on the host there is nothing to find out.
 */
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
 int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
@@ -50,6 +50,12 @@ void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);
 tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
+
+/*
+  Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that the kernel for CSR is to? Counts the product.
+  `is_packed`: the format is there.
+*/
+int tc_spmm_pays(tc_spmm *spmm, const tc_spmm_kernel *kernel, int32_t n, int is_packed);
 
 /* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name */
 const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n);

@@ -3,9 +3,11 @@
 #include <string.h>
 
 enum {
-  WIDTH       = 8, // columns of a panel: as many sums side by side
-  FEW         = 4, // columns that are not worth a panel
-  TILE_ROWS   = 8, // rows whose sums are turned from rows into columns at a time
+  WIDTH       = 8,  // columns of a panel: as many sums side by side
+  FEW         = 4,  // columns that are not worth a panel, ...
+  TOGETHER    = 4,  // ... for which so many rows at most are summed up side by side, ...
+  LONG_MEAN   = 16, // ... if they have so many entries in the mean; then three columns are worth one
+  TILE_ROWS   = 8,  // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
 _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
@@ -16,7 +18,9 @@ _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries o
 */
 static int32_t panel_columns(const tc_csr_view *A, int32_t n)
 {
-  if (n <= FEW || A->nnz < 6 * (int64_t)A->num_rows) return 0;
+  const int few = A->nnz >= LONG_MEAN * (int64_t)A->num_rows ? 2 : FEW;
+
+  if (n <= few || A->nnz < 6 * (int64_t)A->num_rows) return 0;
   return n < WIDTH ? n : WIDTH;
 }
 

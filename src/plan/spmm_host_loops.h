@@ -44,40 +44,79 @@ TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const do
   }
 }
 
-/* The chains of `num` entries for n columns, FEW at most; n is a constant where this is called */
-TARGET static inline __attribute__((always_inline)) void NAME(chains)(const int32_t *col, const double *val, int32_t num, int n, const double *b, int64_t ldb, double sum[FEW])
+/* The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows and n are constants where this is called */
+TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, const double *b, int64_t ldb, double sum[][FEW])
 {
-  for (int j = 0; j < n; ++j) sum[j] = 0;
+  const int32_t *col[TOGETHER];
+  const double  *val[TOGETHER];
+
+  for (int r = 0; r < rows; ++r) {
+    col[r] = A->col + first[r];
+    val[r] = A->val + first[r];
+  }
   for (int32_t e = 0; e < num; ++e) {
-    for (int j = 0; j < n; ++j) sum[j] = fma(val[e], b[col[e] + j * ldb], sum[j]);
+    for (int r = 0; r < rows; ++r) {
+      for (int j = 0; j < n; ++j) sum[r][j] = fma(val[r][e], b[col[r][e] + j * ldb], sum[r][j]);
+    }
   }
 }
 
-/* C for n columns without a panel */
-TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const tc_csr_view *A, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[FEW], double *c, int64_t ldc, int add)
 {
-  const int32_t *row_ptr = A->row_ptr, *col = A->col;
-  const double  *val = A->val;
+  for (int j = 0; j < n; ++j) c[j * ldc] = add ? c[j * ldc] + (sum[j] + 0.0) : sum[j] + 0.0;
+}
 
-  for (int32_t row = 0; row < A->num_rows; ++row) {
-    const int32_t end = row_ptr[row + 1];
-    int32_t       e   = row_ptr[row];
-    double        sum[FEW], total[FEW] = {0};
+/* An element of C for each of n columns of a row */
+TARGET static inline __attribute__((always_inline)) void NAME(row_product)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+{
+  const int32_t end        = A->row_ptr[row + 1];
+  double        total[FEW] = {0};
 
-    for (; end - e > TC_SPMM_SEGMENT; e += TC_SPMM_SEGMENT) {
-      NAME(chains)(col + e, val + e, TC_SPMM_SEGMENT, n, b, ldb, sum);
-      for (int j = 0; j < n; ++j) total[j] += sum[j];
+  for (int32_t e = A->row_ptr[row], num; e < end; e += num) {
+    double sum[1][FEW] = {{0}};
+
+    num = end - e < TC_SPMM_SEGMENT ? end - e : TC_SPMM_SEGMENT;
+    NAME(chains)(A, 1, &e, num, n, b, ldb, sum);
+    for (int j = 0; j < n; ++j) total[j] += sum[0][j];
+  }
+  NAME(put)(n, total, c + row, ldc, add);
+}
+
+/* C for n columns without a panel: a few rows side by side as far as the shortest of them goes, so that none waits for its own sums */
+TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const tc_csr_view *A, int rows, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+{
+  int32_t row = 0;
+
+  for (; rows > 1 && row + rows <= A->num_rows; row += rows) {
+    const int32_t *row_ptr            = A->row_ptr + row;
+    double         sum[TOGETHER][FEW] = {{0}};
+    int32_t        shortest = row_ptr[1] - row_ptr[0], longest = shortest;
+
+    for (int r = 1; r < rows; ++r) {
+      const int32_t length = row_ptr[r + 1] - row_ptr[r];
+
+      shortest = length < shortest ? length : shortest;
+      longest  = length > longest ? length : longest;
     }
-    NAME(chains)(col + e, val + e, end - e, n, b, ldb, sum);
-    for (int j = 0; j < n; ++j) {
-      total[j] += sum[j];
-      c[row + j * ldc] = add ? c[row + j * ldc] + total[j] : total[j];
+    if (longest > TC_SPMM_SEGMENT) {
+      for (int r = 0; r < rows; ++r) NAME(row_product)(A, row + r, n, b, ldb, c, ldc, add);
+      continue;
+    }
+    NAME(chains)(A, rows, row_ptr, shortest, n, b, ldb, sum);
+    for (int r = 0; r < rows; ++r) {
+      const int32_t rest = row_ptr[r] + shortest;
+
+      NAME(chains)(A, 1, &rest, row_ptr[r + 1] - rest, n, b, ldb, sum + r);
+      NAME(put)(n, sum[r], c + row + r, ldc, add);
     }
   }
+  for (; row < A->num_rows; ++row) NAME(row_product)(A, row, n, b, ldb, c, ldc, add);
 }
 
 TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
 {
+  const int long_rows = A->nnz >= LONG_MEAN * (int64_t)A->num_rows;
+
   for (int32_t j = 0, n; j < args->n; j += n) {
     const double *b = args->b + j * args->ldb;
     double       *c = args->c + j * args->ldc;
@@ -89,10 +128,12 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
       continue;
     }
     n = args->n - j < FEW ? args->n - j : FEW;
-    if (n == 4) NAME(direct_product)(A, 4, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 3) NAME(direct_product)(A, 3, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 2) NAME(direct_product)(A, 2, b, args->ldb, c, args->ldc, args->add);
-    else NAME(direct_product)(A, 1, b, args->ldb, c, args->ldc, args->add);
+    if (n == 4) NAME(direct_product)(A, 1, 4, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 3) NAME(direct_product)(A, 1, 3, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 2 && long_rows) NAME(direct_product)(A, 2, 2, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 2) NAME(direct_product)(A, 1, 2, b, args->ldb, c, args->ldc, args->add);
+    else if (long_rows) NAME(direct_product)(A, 4, 1, b, args->ldb, c, args->ldc, args->add);
+    else NAME(direct_product)(A, 1, 1, b, args->ldb, c, args->ldc, args->add);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "spmm_rules.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What a rule may ask for */
@@ -51,73 +50,47 @@ static const struct {
 #undef AT_LEAST
 #undef BELOW
 
-/* Share of entries whose column is not near that of the entry above; of rows in a sample */
-static double scattered_share(const tc_csr_view *rows)
+/*
+  What packing takes, values included, and what a product gains by it over one straight from CSR: milliseconds of an H200, docs/gpu-report.md, conversions in a process
+  that has made others. Both scale with a device's bandwidth, so that their ratio is about the same elsewhere.
+*/
+static const struct {
+  const char *format;
+  double      once, per_entry, per_row;     // of a conversion
+  double      gain_per_entry, gain_per_row; // for one column
+} conversions[TC_SPMM_CONVERSIONS] = {
+  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9},
+  {"bittcf", 0.4, 2.5e-8, 4.5e-7, 4.0e-10, 0.0   },
+};
+
+tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
 {
-  enum { SAMPLE = 1024, NEAR = 16 };
-  const int32_t stride = rows->num_rows > SAMPLE ? rows->num_rows / SAMPLE : 1;
-  int64_t       entries = 0, far = 0;
-
-  for (int32_t s = 0; s * (int64_t)stride < rows->num_rows; ++s) {
-    const int32_t i = s * stride + (int32_t)((uint32_t)s * 2654435761u % (uint32_t)stride); // the lines of a grid must not be in step with the sample
-    if (i < 1 || i >= rows->num_rows) continue;
-    const int32_t above = rows->row_ptr[i - 1], first = rows->row_ptr[i], length = rows->row_ptr[i + 1] - first;
-
-    for (int32_t k = 0; k < length; ++k) far += above + k >= first || abs(rows->col[first + k] - rows->col[above + k]) > NEAR;
-    entries += length;
-  }
-  return entries > 0 ? (double)far / (double)entries : 0;
+  return (tc_spmm_traits){
+    .entries     = (double)rows->nnz,
+    .rows        = rows->num_rows,
+    .mean_row    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0,
+    .longest_row = survey->longest_row,
+    .scattered   = survey->sampled > 0 ? (double)survey->far / (double)survey->sampled : 0,
+    .per_tile    = survey->columns > 0 ? 4.0 * (double)survey->in_windows / (double)survey->columns : 0,
+  };
 }
 
-static int by_column(const void *a, const void *b)
+int tc_spmm_conversion_find(const char *format)
 {
-  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-
-  return (x > y) - (x < y);
+  for (int c = 0; c < TC_SPMM_CONVERSIONS; ++c) {
+    if (strcmp(conversions[c].format, format) == 0) return c;
+  }
+  return -1;
 }
 
-/* Entries per tile of 8 rows and 4 of their distinct columns, of a sample; rows count as far as their first segment */
-static tc_status entries_per_tile(const tc_csr_view *rows, double *per_tile)
+double tc_spmm_conversion_ms(int c, const tc_spmm_traits *T)
 {
-  enum { SAMPLE = 256, ROWS = 8 };
-  const int32_t windows = rows->num_rows / ROWS, num = windows < SAMPLE ? windows : SAMPLE;
-  int64_t       entries = 0, columns = 0;
-  int32_t      *col     = malloc(ROWS * TC_SPMM_SEGMENT * sizeof *col);
-
-  TC_CHECK(col != NULL, TC_ERR_MEMORY, "no host memory for a sample of %d rows", ROWS);
-  for (int32_t s = 0; s < num; ++s) {
-    const int32_t first = ROWS * (int32_t)((int64_t)s * windows / num);
-    int32_t       n     = 0;
-
-    for (int32_t i = first; i < first + ROWS; ++i) {
-      const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i], taken = length < TC_SPMM_SEGMENT ? length : TC_SPMM_SEGMENT;
-
-      memcpy(col + n, rows->col + rows->row_ptr[i], (size_t)taken * sizeof *col);
-      n += taken;
-    }
-    qsort(col, (size_t)n, sizeof *col, by_column);
-    for (int32_t k = 0; k < n; ++k) columns += k == 0 || col[k] != col[k - 1];
-    entries += n;
-  }
-  free(col);
-  *per_tile = columns > 0 ? 4.0 * (double)entries / (double)columns : 0;
-  return TC_OK;
+  return conversions[c].once + conversions[c].per_entry * T->entries + conversions[c].per_row * T->rows;
 }
 
-tc_status tc_spmm_measure(const tc_csr_view *rows, tc_spmm_traits *traits)
+double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 {
-  int32_t longest = 0;
-
-  for (int32_t i = 0; i < rows->num_rows; ++i) {
-    const int32_t length = rows->row_ptr[i + 1] - rows->row_ptr[i];
-
-    if (length > longest) longest = length;
-  }
-  traits->entries     = (double)rows->nnz;
-  traits->mean_row    = rows->num_rows > 0 ? (double)rows->nnz / rows->num_rows : 0;
-  traits->longest_row = longest;
-  traits->scattered   = scattered_share(rows);
-  return entries_per_tile(rows, &traits->per_tile);
+  return n * (conversions[c].gain_per_entry * T->entries + conversions[c].gain_per_row * T->rows);
 }
 
 const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, int *rule)

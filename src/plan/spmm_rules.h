@@ -1,20 +1,26 @@
 /*
-  Which format multiplies n columns of a pattern: what is measured of the pattern, on the host, and the table of rules.
+  Which format multiplies n columns of a pattern, from what a survey found: the table of rules; and whether packing it pays: the table of conversions.
 */
 #pragma once
-#include "../../kernels/tc_spmm.h"
+#include "../../kernels/tc_survey.h"
+
+enum { TC_SPMM_CONVERSIONS = 2 };
 
 typedef struct {
-  double entries, mean_row, longest_row;
+  double entries, rows, mean_row, longest_row;
   double scattered; // share of entries whose column is not near one of the row above
   double per_tile;  // entries in 8 rows and 4 of their distinct columns
 } tc_spmm_traits;
 
-/* Errors: TC_ERR_MEMORY */
-tc_status tc_spmm_measure(const tc_csr_view *rows, tc_spmm_traits *traits);
+tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey);
 
 /* The format of the next rule that holds, from rule *rule on, which moves behind it; NULL at the end */
 const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, int *rule);
+
+/* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR */
+int    tc_spmm_conversion_find(const char *format);
+double tc_spmm_conversion_ms(int conversion, const tc_spmm_traits *traits);
+double tc_spmm_gain_ms(int conversion, const tc_spmm_traits *traits, int32_t n);
 
 /* What a choice was made by, in words */
 void tc_spmm_say_traits(const tc_spmm_traits *traits, int32_t n, size_t size, char words[]);

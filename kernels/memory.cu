@@ -1,0 +1,82 @@
+#include "tc_memory.cuh"
+#include "tc_build.cuh"
+#include <mutex>
+
+enum { MAX_DEVICES = 64, KEPT_SHARE = 64 }; // of the device's memory one part in so many may stay with the pool
+
+/* One for each device that this process uses; never destroyed */
+struct tc_pool {
+  cudaMemPool_t pool;
+  cudaStream_t  stream; // nothing but allocations is enqueued here
+};
+
+static tc_status create_pool(int device, tc_pool *pool)
+{
+  cudaMemPoolProps properties = {};
+  size_t           unused, total;
+  uint64_t         kept;
+
+  properties.allocType     = cudaMemAllocationTypePinned;
+  properties.location.type = cudaMemLocationTypeDevice;
+  properties.location.id   = device;
+  TC_CALL(tc_cuda("size of the device's memory", cudaMemGetInfo(&unused, &total)));
+  kept = total / KEPT_SHARE;
+  if (!pool->stream) TC_CALL(tc_cuda("stream of the memory pool", cudaStreamCreateWithFlags(&pool->stream, cudaStreamNonBlocking)));
+  TC_CALL(tc_cuda("memory pool", cudaMemPoolCreate(&pool->pool, &properties)));
+  return tc_cuda("memory pool", cudaMemPoolSetAttribute(pool->pool, cudaMemPoolAttrReleaseThreshold, &kept));
+}
+
+/* That of the current device */
+static tc_status get_pool(tc_pool **pool)
+{
+  static std::mutex mutex;
+  static tc_pool    pools[MAX_DEVICES];
+  int               device;
+
+  TC_CALL(tc_cuda("current device", cudaGetDevice(&device)));
+  TC_CHECK(device < MAX_DEVICES, TC_ERR_UNSUPPORTED, "device %d, memory pools exist for the first %d", device, MAX_DEVICES);
+  const std::lock_guard<std::mutex> lock(mutex);
+
+  *pool = &pools[device];
+  return (*pool)->pool ? TC_OK : create_pool(device, *pool);
+}
+
+static tc_status take(const tc_pool *pool, size_t bytes, void **memory, cudaStream_t stream)
+{
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no device memory for %zu bytes: a fault was asked for", bytes);
+  return tc_cuda("device memory", cudaMallocFromPoolAsync(memory, bytes, pool->pool, stream));
+}
+
+tc_status tc_memory_take(size_t bytes, void **memory, cudaStream_t stream)
+{
+  tc_pool *pool;
+
+  *memory = nullptr;
+  if (bytes == 0) return TC_OK;
+  TC_CALL(get_pool(&pool));
+  return take(pool, bytes, memory, stream);
+}
+
+tc_status tc_memory_give(void *memory, cudaStream_t stream)
+{
+  return memory ? tc_cuda("release of device memory", cudaFreeAsync(memory, stream)) : TC_OK;
+}
+
+tc_status tc_memory_alloc(size_t bytes, void **memory)
+{
+  tc_pool *pool;
+
+  *memory = nullptr;
+  if (bytes == 0) return TC_OK;
+  TC_CALL(get_pool(&pool));
+  TC_CALL(take(pool, bytes, memory, pool->stream));
+  return tc_cuda("device memory", cudaStreamSynchronize(pool->stream));
+}
+
+/* cudaFree() waits for nobody when the memory comes from a pool */
+void tc_memory_release(void *memory)
+{
+  if (memory == nullptr) return;
+  cudaDeviceSynchronize();
+  cudaFree(memory);
+}

@@ -1,0 +1,143 @@
+#include "narrow_device.h"
+#include "../kernels/tc_bittcf.h"
+#include "narrow_check.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void add_row(tc_matrix *A, int32_t row, int num, const double *val)
+{
+  const int64_t first = A->row_ptr[row];
+
+  for (int k = 0; k < num; ++k) {
+    A->col[first + k] = k;
+    A->val[first + k] = val[k];
+  }
+  A->row_ptr[row + 1] = first + num;
+}
+
+/* c = A 1 */
+static void multiply_ones(const narrow_checks *K, const tc_matrix *A, double *c)
+{
+  device_matrix M     = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 0);
+  const size_t  bytes = K->kernel->scratch(M.view.bytes, 1);
+  double       *ones  = malloc((size_t)A->num_cols * sizeof *ones);
+  device_array  b, d, scratch = device_new(K->backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
+
+  if (ones == NULL) device_die("multiply_ones", "no host memory");
+  for (int32_t k = 0; k < A->num_cols; ++k) ones[k] = 1;
+  b = device_new(K->backend, A->num_cols, 0, ones);
+  d = device_new(K->backend, A->num_rows, 0, NULL);
+  device_check(K->backend, K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = 1, .b = b.local, .ldb = A->num_cols, .c = d.local, .ldc = A->num_rows, .scratch = scratch.local}, NULL), K->kernel->name);
+  device_get(&d, c);
+  device_free(&b);
+  device_free(&d);
+  device_free(&scratch);
+  device_unpack(&M);
+  free(ones);
+}
+
+void narrow_check_accumulator(const narrow_checks *K)
+{
+  enum { FIRST = 24, MOST = 8, ROWS = MOST + 3, WIDEST = 3 };
+  tc_matrix A;
+  double    c[ROWS];
+  int       kept = FIRST - 1, within = 1;
+
+  if (tc_matrix_create(ROWS, 8, WIDEST * ROWS, &A) != TC_OK) device_die("accumulator", tc_last_error());
+  for (int k = 0; k < MOST; ++k) add_row(&A, k, 2, (const double[]){1, -ldexp(1, -FIRST - k)});
+  add_row(&A, MOST, 2, (const double[]){1, 0x1.8p-23});
+  add_row(&A, MOST + 1, 2, (const double[]){-1, -0x1.8p-23});
+  add_row(&A, MOST + 2, 3, (const double[]){1, 0x1p-24, 0x1p-24});
+  A.nnz = A.row_ptr[ROWS];
+  multiply_ones(K, &A, c);
+  for (int32_t i = 0; i < ROWS; ++i) {
+    double sum = 0;
+
+    for (int64_t e = A.row_ptr[i]; e < A.row_ptr[i + 1]; ++e) sum += A.val[e];
+    within = within && fabs(c[i] - sum) <= (double)(A.row_ptr[i + 1] - A.row_ptr[i]) * 0x1p-23;
+  }
+  while (kept - FIRST + 1 < MOST && c[kept - FIRST + 1] < 1) ++kept;
+  printf("     %s: sums keep what is 2^-%d of their largest term; 1 + 1.5 * 2^-23 is 1 + %.1f * 2^-23, its negative -1 - %.1f * 2^-23, 1 + 2^-24 + 2^-24 is 1 + %.1f * 2^-23\n", K->kernel->name, kept, ldexp(c[MOST] - 1, 23), ldexp(-c[MOST + 1] - 1, 23), ldexp(c[MOST + 2] - 1, 23));
+  K->fact(within, K->kernel->name, "accumulator", 1, "a sum is off by 2^-23 for each term at most");
+  tc_matrix_free(&A);
+}
+
+/* Rows of `columns` floats, `stride` apart, on the device; a column-major block in double precision on the host, leading dimension `ld` */
+static device_array floats_to_device(const tc_backend *backend, int32_t rows, int32_t columns, int64_t stride, const double *b, int64_t ld)
+{
+  double      *image = calloc((size_t)rows * (size_t)stride / 2 + 1, sizeof *image);
+  device_array D;
+
+  if (image == NULL) device_die("floats_to_device", "no host memory");
+  for (int64_t i = 0; i < rows * stride; ++i) {
+    const float value = i % stride < columns ? (float)b[i / stride + i % stride * ld] : NAN;
+
+    memcpy((char *)image + sizeof value * (size_t)i, &value, sizeof value);
+  }
+  D = device_new(backend, rows * stride / 2, 0, image);
+  free(image);
+  return D;
+}
+
+/* Back, and whether nothing was written outside */
+static int floats_from_device(const device_array *D, int32_t rows, int32_t columns, int64_t stride, double *c, int64_t ld)
+{
+  double *image = calloc((size_t)rows * (size_t)stride / 2 + 1, sizeof *image);
+  int     whole;
+
+  if (image == NULL) device_die("floats_from_device", "no host memory");
+  whole = device_get(D, image);
+  for (int64_t i = 0; i < rows * stride; ++i) {
+    float value;
+
+    memcpy(&value, (const char *)image + sizeof value * (size_t)i, sizeof value);
+    if (i % stride < columns) c[i / stride + i % stride * ld] = value;
+    else whole = whole && isnan(value);
+  }
+  free(image);
+  return whole;
+}
+
+static void check_row_major(const narrow_checks *K, const char *name, const tc_matrix *A, int32_t n, int gap)
+{
+  const int64_t   ldb = n + gap, ldc = n + 2 * gap, m = A->num_rows;
+  narrow_expected E = narrow_expect(A, K->kernel->precision, narrow_segment(K->kernel->format), n, n > 64 ? 7 : 1, 1);
+  device_matrix   M = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
+  const int64_t   slots = tc_bittcf_num_slots((const tc_bittcf *)(const void *)M.view.bytes);
+  double         *b = narrow_input(&E, n, A->num_cols), *c = malloc(((size_t)m * (size_t)n + 1) * sizeof *c), *left = malloc(((size_t)slots * (size_t)n + 1) * sizeof *left);
+  device_array    db = floats_to_device(K->backend, A->num_cols, n, ldb, b, A->num_cols), dc = device_new(K->backend, m * ldc / 2, 0, NULL);
+  device_array    scratch = device_new(K->backend, slots * n, 0, NULL);
+  int             whole;
+
+  if (c == NULL || left == NULL) device_die("check_row_major", "no host memory");
+  device_check(K->backend, K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = n, .b = db.local, .ldb = ldb, .c = dc.local, .ldc = ldc, .scratch = scratch.local, .row_major_f32 = 1}, NULL), K->kernel->name);
+  whole = floats_from_device(&dc, A->num_rows, n, ldc, c, m);
+  K->fact(narrow_is_right(&E, n, NULL, c, m, 0x1p-24), K->kernel->name, name, n, "row-major floats");
+  K->fact(whole && device_get(&scratch, left), K->kernel->name, name, n, "row-major floats, nothing written outside");
+  device_free(&db);
+  device_free(&dc);
+  device_free(&scratch);
+  device_unpack(&M);
+  narrow_forget(&E);
+  free(b);
+  free(c);
+  free(left);
+}
+
+void narrow_check_row_major(const narrow_checks *K)
+{
+  int num;
+
+  tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    const tc_generator *generator = &tc_generators(&num)[g];
+    tc_matrix           A;
+
+    if (tc_generate(generator, generator->tiny, 1, &A) != TC_OK) device_die(generator->name, tc_last_error());
+    check_row_major(K, generator->name, &A, 64, g % 2 * 4);
+    if (g % 5 == 0) check_row_major(K, generator->name, &A, 192, 0);
+    tc_matrix_free(&A);
+  }
+}

@@ -1,0 +1,156 @@
+/*
+  When packing for products with dense blocks pays: products straight from CSR until then, by the prices of src/plan/spmm_rules.c.
+*/
+#include "test_util.h"
+#include "../src/plan/spmm.h"
+#include "../src/plan/spmm_rules.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* A backend that has a device's kernels as far as the choice is concerned */
+static tc_status device_probe(int *sm)
+{
+  *sm = 90;
+  return TC_OK;
+}
+
+static const tc_spmm_kernel *device_kernels(int *num)
+{
+  static const tc_spmm_kernel kernels[] = {
+    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL, NULL, 1},
+    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL, NULL, 0},
+    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL, NULL, 0},
+  };
+
+  *num = (int)(sizeof kernels / sizeof kernels[0]);
+  return kernels;
+}
+
+/* Looks at a matrix of `rows` rows with `entries` of an elasticity problem: only the numbers count */
+static tc_spmm *spmm_of(const tc_spmm_options *options, int64_t pattern, tc_spmm *S)
+{
+  static tc_backend backend;
+  const tc_key      key = {.id = 1, .pattern = pattern, .nnz = 1};
+  tc_matrix         A;
+  tc_csr_view       view;
+  int32_t          *row_ptr;
+
+  ASSERT_OK(tc_generate(tc_generator_find("elasticity"), 8, 1, &A));
+  row_ptr = malloc(((size_t)A.num_rows + 1) * sizeof *row_ptr);
+  assert_non_null(row_ptr);
+  for (int32_t i = 0; i <= A.num_rows; ++i) row_ptr[i] = (int32_t)A.row_ptr[i];
+  view    = (tc_csr_view){.num_rows = A.num_rows, .num_cols = A.num_cols, .nnz = A.nnz, .row_ptr = row_ptr, .col = A.col};
+  backend = *tc_backend_host();
+  backend.probe        = device_probe;
+  backend.spmm_kernels = device_kernels;
+  if (S == NULL) ASSERT_OK(tc_spmm_create(&backend, options, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  free(row_ptr);
+  tc_matrix_free(&A);
+  return S;
+}
+
+static const tc_spmm_options by_default = {NULL};
+
+/* Products of n columns, straight from CSR, until the format pays; at most `most` */
+static int products_before(tc_spmm *S, const char *format, int32_t n, int most)
+{
+  const tc_spmm_kernel *kernel;
+  int                   products = 0;
+
+  for (; products < most; ++products) {
+    ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+    assert_string_equal(kernel->format, format);
+    if (tc_spmm_pays(S, kernel, n, 0)) break;
+    assert_non_null(strstr(tc_spmm_why(S), "made up for"));
+  }
+  return products;
+}
+
+/* As many as the prices say for this matrix, which the test takes from the same table; anew after that, and for another pattern */
+static void after_so_many(void **state)
+{
+  const tc_survey      unused = {.list = NULL};
+  tc_spmm             *S      = spmm_of(&by_default, 1, NULL);
+  tc_matrix            A;
+  tc_csr_view          rows;
+  tc_spmm_traits       traits;
+  const tc_spmm_kernel *kernel;
+  double               missed = 0;
+  int                  expected = 0;
+  const int            bittcf   = tc_spmm_conversion_find("bittcf");
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("elasticity"), 8, 1, &A));
+  rows   = (tc_csr_view){.num_rows = A.num_rows, .num_cols = A.num_cols, .nnz = A.nnz};
+  traits = tc_spmm_traits_of(&rows, &unused);
+  while ((missed += tc_spmm_gain_ms(bittcf, &traits, 32)) < tc_spmm_conversion_ms(bittcf, &traits)) ++expected;
+  assert_in_range(expected, 2, 10000);
+  assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
+  assert_non_null(strstr(tc_spmm_why(S), "before that paid"));
+  ASSERT_OK(tc_spmm_choose(S, 32, &kernel));
+  assert_true(tc_spmm_pays(S, kernel, 32, 1)); // packed: from then on it is used
+  assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
+  assert_int_equal(products_before(S, "bittcf", 32, expected / 2), expected / 2);
+  spmm_of(&by_default, 2, S);
+  assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
+  tc_spmm_destroy(&S);
+  tc_matrix_free(&A);
+}
+
+/* Twice the columns make up for it in half the products; each format has an account of its own; what is there is used at once */
+static void accounts(void **state)
+{
+  tc_spmm              *S = spmm_of(&by_default, 1, NULL);
+  const tc_spmm_kernel *kernel;
+  const int             at_64 = products_before(S, "bittcf", 64, INT32_MAX), at_128 = products_before(S, "bittcf", 128, INT32_MAX);
+  int                   hybrid;
+
+  (void)state;
+  assert_in_range(at_128, at_64 / 2 - 1, at_64 / 2 + 1);
+  hybrid = products_before(S, "hybrid", 1, INT32_MAX);
+  assert_in_range(hybrid, 2, INT32_MAX);
+  assert_int_equal(products_before(S, "bittcf", 64, at_64 / 2), at_64 / 2);
+  assert_int_equal(products_before(S, "hybrid", 1, hybrid / 2), hybrid / 2);
+  assert_int_equal(products_before(S, "bittcf", 64, INT32_MAX), at_64 - at_64 / 2);
+  assert_int_equal(products_before(S, "hybrid", 1, INT32_MAX), hybrid - hybrid / 2);
+  ASSERT_OK(tc_spmm_choose(S, 1, &kernel));
+  assert_true(tc_spmm_pays(S, kernel, 1, 1));
+  tc_spmm_destroy(&S);
+}
+
+/* Nothing is awaited that was asked for, nor on the host */
+static void without(void **state)
+{
+  static const tc_spmm_options tiles = {.format = "bittcf"};
+  tc_spmm                     *S     = spmm_of(&tiles, 1, NULL);
+  const tc_spmm_kernel        *kernel;
+
+  (void)state;
+  assert_int_equal(products_before(S, "bittcf", 8, 1), 0);
+  tc_spmm_destroy(&S);
+  S = spmm_of(&by_default, 1, NULL);
+  ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
+  assert_true(tc_spmm_pays(S, kernel, 8, 0));
+  tc_spmm_destroy(&S);
+}
+
+/* A product that gains as much as packing takes packs at once */
+static void at_once(void **state)
+{
+  const tc_spmm_traits large = {.entries = 61731000, .rows = 786432};
+
+  (void)state;
+  for (int c = 0; c < TC_SPMM_CONVERSIONS; ++c) {
+    assert_true(tc_spmm_gain_ms(c, &large, 128) >= tc_spmm_conversion_ms(c, &large));
+    assert_true(tc_spmm_gain_ms(c, &large, 8) < tc_spmm_conversion_ms(c, &large));
+  }
+  assert_int_equal(tc_spmm_conversion_find("csr"), -1);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
