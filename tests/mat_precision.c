@@ -1,7 +1,7 @@
 /*
-  Products with rounded entries: the bound of every row on all matrices, on values as they change, what stays in double precision, and how the precision is asked for.
+  Products with rounded entries: the bound of every row on all matrices, on values as they change, and how the precision is asked for; then products with dense matrices.
 */
-#include "mat_util.h"
+#include "mat_precision.h"
 #include <stdlib.h>
 
 static char help[] = "Tests -mat_aijtccusparse_precision.\n\n";
@@ -174,70 +174,6 @@ static PetscErrorCode CheckOptions(const tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The largest difference of two dense matrices of the same layout, wherever they are */
-static PetscErrorCode Difference(Mat C, Mat D, PetscReal *difference)
-{
-  const PetscScalar *c, *d;
-  PetscInt           m, n, ldc, ldd;
-  PetscReal          largest = 0;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatGetLocalSize(C, &m, NULL));
-  PetscCall(MatGetSize(C, NULL, &n));
-  PetscCall(MatDenseGetLDA(C, &ldc));
-  PetscCall(MatDenseGetLDA(D, &ldd));
-  PetscCall(MatDenseGetArrayRead(C, &c));
-  PetscCall(MatDenseGetArrayRead(D, &d));
-  for (PetscInt j = 0; j < n; j++) {
-    for (PetscInt i = 0; i < m; i++) largest = PetscMax(largest, PetscAbsScalar(c[i + j * ldc] - d[i + j * ldd]));
-  }
-  PetscCall(MatDenseRestoreArrayRead(C, &c));
-  PetscCall(MatDenseRestoreArrayRead(D, &d));
-  PetscCallMPI(MPI_Allreduce(&largest, difference, 1, MPIU_REAL, MPIU_MAX, PETSC_COMM_WORLD));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  Products with dense matrices are not rounded, whatever kernel they take, before and after products with vectors: they differ from those of MATAIJ by no more than both may
-  be wrong, 2 gamma_n |A| |B| with |B| < 1 and n all rows or columns. Rounding to fp16 would make a difference of 10^12 times machine precision.
-*/
-static PetscErrorCode CheckDense(const tc_matrix *S, MatAIJTCCUSPARSESpMM spmm)
-{
-  enum {
-    COLUMNS = 3
-  };
-  Mat       A, plain, B, C, C_plain;
-  PetscReal difference, norm;
-  PetscInt  n, terms[2];
-  PetscBool full, within;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &A));
-  PetscCall(MatTestCreate(S, MATAIJ, &plain));
-  PetscCall(MatAIJTCCUSPARSESetPrecision(A, MAT_AIJTCCUSPARSE_PRECISION_FP16));
-  PetscCall(MatAIJTCCUSPARSESetSpMM(A, spmm));
-  PetscCall(IsFull(A, S, &full));
-  PetscCall(MatGetLocalSize(plain, NULL, &n));
-  PetscCall(MatGetSize(plain, &terms[1], &terms[0]));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, PETSC_DETERMINE, COLUMNS, NULL, &B));
-  PetscCall(MatSetRandom(B, NULL));
-  for (int transpose = 0; transpose < 2; transpose++) {
-    PetscCall(transpose ? MatTransposeMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C) : MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C));
-    PetscCall(transpose ? MatTransposeMatMult(plain, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C_plain) : MatMatMult(plain, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C_plain));
-    PetscCall(Difference(C, C_plain, &difference));
-    PetscCall(MatNorm(plain, transpose ? NORM_1 : NORM_INFINITY, &norm));
-    within = (PetscBool)(difference <= 2 * terms[transpose] * PETSC_MACHINE_EPSILON * norm);
-    PetscCall(MatTestFact((PetscBool)(!full && within), "fp16, -mat_aijtccusparse_spmm %s: MatMult() %s, %s %s", MatAIJTCCUSPARSESpMMs[spmm], full ? "NOT ROUNDED" : "rounded", transpose ? "MatTransposeMatMult()" : "MatMatMult()",
-                          within ? "not rounded" : "ROUNDED"));
-    PetscCall(MatDestroy(&C));
-    PetscCall(MatDestroy(&C_plain));
-  }
-  PetscCall(MatDestroy(&A));
-  PetscCall(MatDestroy(&plain));
-  PetscCall(MatDestroy(&B));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* A format that does not round leaves products to the parent, and says so; on a GPU rounded products are never timed against the parent's */
 static PetscErrorCode CheckChoice(const tc_matrix *S)
 {
@@ -280,9 +216,8 @@ int main(int argc, char **args)
   PetscCall(MatTestGenerate("elasticity", 4, &S));
   tc_random_normal(S.nnz, 5, S.val);
   PetscCall(CheckOptions(&S));
-  PetscCall(CheckDense(&S, MAT_AIJTCCUSPARSE_SPMM_AUTO));
-  PetscCall(CheckDense(&S, MAT_AIJTCCUSPARSE_SPMM_SLICE));
   PetscCall(CheckChoice(&S));
   tc_matrix_free(&S);
+  PetscCall(TestPrecisionOfDense());
   return MatTestEnd();
 }

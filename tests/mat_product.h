@@ -1,5 +1,5 @@
 /*
-  What the tests of products with dense matrices share.
+  What the tests of products with dense matrices share, mat_dense_util.c, and the parts of mat_product.
 */
 #pragma once
 #include "mat_util.h"
@@ -24,6 +24,9 @@ const ProductKind *ProductKinds(void);
 /* Is that product the parent's on the GPU, and its bits? */
 PetscBool ProductIsParents(int, PetscBool);
 
+/* PETSc 3.25 ends in a segmentation fault, for plain MATAIJ, too, where a process has no row of B but needs those of others: would A B? */
+PetscErrorCode ProductCrashes(Mat, PetscBool *);
+
 /* The entries of a dense matrix, known to every process: rows x n, column-major, random normal; free with free() */
 PetscErrorCode ProductNumbers(PetscInt, PetscInt, uint64_t, double **);
 
@@ -41,8 +44,9 @@ PetscErrorCode ProductTarget(int, Mat, MatType, PetscInt, PetscInt, Mat *);
 
 /*
   The largest error over its bound of the local rows of C = R B, R known to every process, B as by ProductNumbers(); *bits: has C the defined bits, which is asked on
-  one process only?
+  one process only? The other one: A B in that precision, within its bound.
 */
+PetscErrorCode ProductErrorIn(tc_precision, int, const tc_matrix *, PetscInt, const double *, Mat, double *, PetscBool *);
 PetscErrorCode ProductError(int, const tc_matrix *, PetscInt, const double *, Mat, double *, PetscBool *);
 
 /* The same matrix multiplied by ours and by a MATAIJ, all of the above for a user's or a new C; one line */

@@ -64,7 +64,7 @@ void narrow_check_accumulator(const narrow_checks *K)
   tc_matrix_free(&A);
 }
 
-/* Rows of `columns` floats, `stride` apart, on the device; a column-major block in double precision on the host, leading dimension `ld` */
+/* Rows of `columns` floats, `stride` apart, on the device, NaN between them; a column-major block in double precision on the host, leading dimension `ld` */
 static device_array floats_to_device(const tc_backend *backend, int32_t rows, int32_t columns, int64_t stride, const double *b, int64_t ld)
 {
   double      *image = calloc((size_t)rows * (size_t)stride / 2 + 1, sizeof *image);
@@ -107,7 +107,7 @@ static void check_row_major(const narrow_checks *K, const char *name, const tc_m
   device_matrix   M = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
   const int64_t   slots = tc_bittcf_num_slots((const tc_bittcf *)(const void *)M.view.bytes);
   double         *b = narrow_input(&E, n, A->num_cols), *c = malloc(((size_t)m * (size_t)n + 1) * sizeof *c), *left = malloc(((size_t)slots * (size_t)n + 1) * sizeof *left);
-  device_array    db = floats_to_device(K->backend, A->num_cols, n, ldb, b, A->num_cols), dc = device_new(K->backend, m * ldc / 2, 0, NULL);
+  device_array    db = floats_to_device(K->backend, A->num_cols, n, ldb, b, A->num_cols), dc = floats_to_device(K->backend, A->num_rows, 0, ldc, NULL, 0); // half of a NaN in double precision is a zero
   device_array    scratch = device_new(K->backend, slots * n, 0, NULL);
   int             whole;
 

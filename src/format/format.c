@@ -4,6 +4,13 @@
 
 static const tc_format *const formats[] = {&tc_format_dasp, &tc_format_hybrid, &tc_format_bittcf, &tc_format_bcsr};
 
+const char *tc_precision_name(tc_precision precision)
+{
+  static const char *const names[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_TF32] = "tf32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
+
+  return names[precision];
+}
+
 const tc_format *const *tc_formats(int *num)
 {
   *num = (int)(sizeof formats / sizeof formats[0]);

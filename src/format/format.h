@@ -58,6 +58,9 @@ typedef struct tc_format {
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;
 
+/* As the options of PETSc name it */
+const char *tc_precision_name(tc_precision precision);
+
 /* The table of formats, and a look-up by name (NULL: no such format) */
 const tc_format *const *tc_formats(int *num);
 const tc_format *tc_format_find(const char *name);

@@ -37,7 +37,7 @@ typedef struct {
 typedef struct {
   MatAIJTCCUSPARSESpMV       spmv;
   MatAIJTCCUSPARSEArithmetic arithmetic;
-  MatAIJTCCUSPARSEPrecision  precision; /* of the packed values, in products with vectors */
+  MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
   PetscBool                  eager;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
@@ -67,7 +67,8 @@ typedef struct {
 
 /* What is packed for products with the matrix, or with its transpose, and what became of it */
 typedef struct {
-  const char   *format;    /* NULL: what the settings say */
+  const char   *format;    /* NULL: what the settings say, as to the precision, too */
+  tc_precision  precision; /* of that format */
   tc_plan      *plan;      /* NULL before the first product, and while declined */
   tc_transpose *transpose; /* that owns the plan; NULL for the matrix itself */
   tc_counters   retired;   /* counts of the plans that are gone */
@@ -176,6 +177,7 @@ PETSC_INTERN PetscErrorCode MatTCEnsure(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, t
 PETSC_INTERN PetscErrorCode MatTCFail(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const char[], const char[]);
 
 /* build.c */
+PETSC_INTERN tc_precision   MatTCPrecision(const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCBuild(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, tc_stream, tc_status *);
 
 /* pattern.c */

@@ -3,16 +3,23 @@
 */
 #include "aijtccusparseimpl.h"
 
+/* Of the core, for the settings of the matrix */
+tc_precision MatTCPrecision(const Mat_AIJTCCUSPARSE *tc)
+{
+  static const tc_precision precisions[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16}; /* in the order of MatAIJTCCUSPARSEPrecision */
+
+  return precisions[tc->settings.precision];
+}
+
 static void MatTCGetPlanOptions(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side, tc_plan_options *options)
 {
-  /* in the order of MatAIJTCCUSPARSESpMV, MatAIJTCCUSPARSEArithmetic and MatAIJTCCUSPARSEPrecision */
+  /* in the order of MatAIJTCCUSPARSESpMV and MatAIJTCCUSPARSEArithmetic */
   static const char *const   formats[]     = {NULL, "dasp", "hybrid"};
   static const tc_arithmetic arithmetics[] = {TC_ARITHMETIC_AUTO, TC_ARITHMETIC_MMA, TC_ARITHMETIC_FMA};
-  static const tc_precision  precisions[]  = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16};
 
   options->format     = side->format ? side->format : formats[tc->settings.spmv];
   options->arithmetic = arithmetics[tc->settings.arithmetic];
-  options->precision  = side == &tc->dense.packed ? TC_PRECISION_F64 : precisions[tc->settings.precision];
+  options->precision  = side->format ? side->precision : MatTCPrecision(tc);
 }
 
 /* From the pattern that the parent has on the device */

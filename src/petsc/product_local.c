@@ -80,7 +80,7 @@ static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, MatTC
 
 static const char packed_format[] = "hybrid"; /* of products with vectors on the GPU, unless another one is asked for */
 
-/* Is what products with vectors pack fit for products with dense blocks? Not another format, and not rounded values. */
+/* Is what products with vectors pack fit for products with dense blocks in fp64? Not another format, and not rounded values. */
 PetscBool MatTCSharesPacked(const Mat_AIJTCCUSPARSE *tc)
 {
   return (PetscBool)(tc->settings.spmv != MAT_AIJTCCUSPARSE_SPMV_DASP && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64);
@@ -97,20 +97,27 @@ static PetscErrorCode MatTCSideOf(Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const c
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is this pattern packed in that format? */
-static PetscErrorCode MatTCIsPacked(Mat_AIJTCCUSPARSE *tc, const char format[], const tc_key *key, PetscBool *packed)
+/* Is that what a side of our own keeps? */
+static PetscBool MatTCKeeps(const MatTCSide *side, const char format[], tc_precision precision)
+{
+  return (PetscBool)(side->format == format && side->precision == precision);
+}
+
+/* Is this pattern packed as that kernel wants it? */
+static PetscErrorCode MatTCIsPacked(Mat_AIJTCCUSPARSE *tc, const tc_spmm_kernel *kernel, const tc_key *key, PetscBool *packed)
 {
   MatTCSide *side;
 
   PetscFunctionBegin;
-  PetscCall(MatTCSideOf(tc, MATTC_FORWARD, format, &side));
-  *packed = (PetscBool)(side->plan && (side != &tc->dense.packed || side->format == format) && (tc_plan_check(side->plan, key) != TC_CACHE_REBUILD || (side->prepared && MatTCSamePattern(&side->prepared_for, key))));
+  PetscCall(MatTCSideOf(tc, MATTC_FORWARD, kernel->format, &side));
+  *packed = (PetscBool)(side->plan && (side != &tc->dense.packed || MatTCKeeps(side, kernel->format, kernel->precision)) && (tc_plan_check(side->plan, key) != TC_CACHE_REBUILD || (side->prepared && MatTCSamePattern(&side->prepared_for, key))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A packed matrix of that format, current; none of our own of the transpose. No view if it cannot be had */
-static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, const char format[], MatTCSource *S)
+/* The packed matrix that the kernel wants, current; none of our own of the transpose. No view if it cannot be had */
+static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, MatTCSource *S)
 {
+  const char *format = S->kernel->format;
   MatTCSide *side;
   PetscBool  ready;
   tc_stream  stream;
@@ -119,8 +126,9 @@ static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
   PetscCall(MatTCSideOf(tc, id, format, &side));
   if (side == &tc->dense.packed) {
     if (id == MATTC_TRANSPOSE) PetscFunctionReturn(PETSC_SUCCESS);
-    if (side->plan && side->format != format) PetscCall(MatTCSideReset(tc, side));
-    side->format = format;
+    if (side->plan && !MatTCKeeps(side, format, S->kernel->precision)) PetscCall(MatTCSideReset(tc, side));
+    side->format    = format;
+    side->precision = S->kernel->precision;
   }
   PetscCall(MatTCEnsure(A, tc, side, &stream, &ready));
   if (ready) S->view = tc_plan_view(side->plan);
@@ -140,22 +148,26 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, con
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
-  if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, packed_format, S));
+  if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, S));
   if (!S->view && !tc->side[MATTC_TRANSPOSE].declined) *status = tc_fail(TC_ERR_UNSUPPORTED, "no kernel for the packed transpose");
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool MatTCReadsCSR(const tc_spmm_kernel *kernel)
+{
+  return (PetscBool)(strcmp(kernel->format, "csr") == 0);
 }
 
 /* In place of a choice by rules: CSR, until packing pays */
 static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_key *key, const tc_spmm_kernel **kernel)
 {
-  tc_spmm              *spmm = tc->dense.spmm;
-  const tc_spmm_kernel *csr  = tc_spmm_find(spmm, "csr");
-  PetscBool             packed;
+  tc_spmm  *spmm = tc->dense.spmm;
+  PetscBool packed;
 
   PetscFunctionBegin;
-  if (*kernel == csr) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCIsPacked(tc, (*kernel)->format, key, &packed));
-  if (!tc_spmm_pays(spmm, *kernel, n, packed)) *kernel = csr;
+  if (MatTCReadsCSR(*kernel)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCIsPacked(tc, *kernel, key, &packed));
+  if (!tc_spmm_pays(spmm, *kernel, n, packed)) *kernel = tc_spmm_find(spmm, "csr");
   else if (!packed) PetscCall(PetscInfo(A, "aijtccusparse packs format %s for products with dense blocks: %s\n", (*kernel)->format, tc_spmm_why(spmm)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -169,10 +181,11 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
   PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
   if (*status == TC_OK) *status = b_transposed ? tc_spmm_choose_transposed(tc->dense.spmm, n, &S->kernel) : tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!at_hand && !b_transposed && S->kernel == tc_spmm_find(tc->dense.spmm, "csr")) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (!b_transposed && S->kernel->precision != MatTCPrecision(tc) && S->kernel != tc_spmm_last(tc->dense.spmm)) PetscCall(PetscInfo(A, "aijtccusparse multiplies dense blocks in %s: %s\n", tc_precision_name(S->kernel->precision), tc_spmm_why(tc->dense.spmm)));
+  if (!at_hand && !b_transposed && MatTCReadsCSR(S->kernel)) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
   if (at_hand && !b_transposed) PetscCall(MatTCAwaitBreakEven(A, tc, n, key, &S->kernel));
-  if (S->kernel != tc_spmm_find(tc->dense.spmm, "csr")) {
-    PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S->kernel->format, S));
+  if (!MatTCReadsCSR(S->kernel)) {
+    PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S));
     if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n);
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
     S->kernel = tc_spmm_find(tc->dense.spmm, "csr");
@@ -242,6 +255,8 @@ static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
   tc_spmm_options              options = asked[tc->settings.spmm];
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;
+  options.precision       = MatTCPrecision(tc);
+  if (options.precision != TC_PRECISION_F64 && tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_BITTCF) options.kernel = NULL; /* one for each narrow precision */
   return options;
 }
 

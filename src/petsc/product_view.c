@@ -33,7 +33,8 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
 
   Notes:
   Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend has one kernel and ignores the choice, but for
-  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`.
+  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`. In a precision other than `fp64` on a GPU there are kernels for `MAT_AIJTCCUSPARSE_SPMM_AUTO` and `MAT_AIJTCCUSPARSE_SPMM_BITTCF`,
+  see `MatAIJTCCUSPARSESetPrecision()`.
 
   `MAT_AIJTCCUSPARSE_SPMM_AUTO` multiplies straight from CSR until what a packed format would have saved by then is what packing it takes, at once where a single product
   saves that much or the format is there already. The bits of the result are the same before and after. `-info` tells when it packs, `MatView()` what it waits for.
@@ -72,7 +73,8 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat A, MatAIJTCCUSPARSESpMM spmm)
 
   Note:
   Kernels for tiles of tensor cores multiply the zeros of a tile, too, and zero times infinity is not a number: an infinity or a NaN in a row of the dense matrix may
-  spoil any of the eight rows of the result whose tile has that column. With finite numbers there is no difference.
+  spoil any of the eight rows of the result whose tile has that column. With finite numbers there is no difference, but that products are in double precision whatever
+  `MatAIJTCCUSPARSESetPrecision()` asks for\: its kernels are of that kind.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMM()`
 @*/
@@ -172,7 +174,7 @@ PetscErrorCode MatTCViewProducts(Mat A, PetscViewer viewer)
   if (sum[SUM_PRODUCTS] + sum[SUM_DECLINED] == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: %" PetscInt64_FMT " products\n", sum[SUM_PRODUCTS]));
   if (words && words->spmm && tc_spmm_last(words->spmm)) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: format %s, kernel %s (%s), %.1f MB of memory of its own\n", tc_spmm_last(words->spmm)->format, tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm), (double)tc_spmm_bytes(words->spmm) / 1000000.0));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: format %s in %s, kernel %s (%s), %.1f MB of memory of its own\n", tc_spmm_last(words->spmm)->format, tc_precision_name(tc_spmm_last(words->spmm)->precision), tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm), (double)tc_spmm_bytes(words->spmm) / 1000000.0));
   }
   if (sum[SUM_HITS] + sum[SUM_REFILLS] + sum[SUM_REBUILDS] > 0) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: hits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", sum[SUM_HITS], sum[SUM_REFILLS], sum[SUM_REBUILDS]));

@@ -69,18 +69,17 @@ static tc_status choose_kernel(tc_plan *plan)
 
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
 {
-  static const char *const precisions[] = {[TC_PRECISION_F64] = "fp64", [TC_PRECISION_F32] = "fp32", [TC_PRECISION_TF32] = "tf32", [TC_PRECISION_BF16] = "bf16", [TC_PRECISION_F16] = "fp16"};
-  const char              *name;
-  const tc_format         *format;
-  const tc_converter      *converter;
-  int                      sm;
+  const char         *name;
+  const tc_format    *format;
+  const tc_converter *converter;
+  int                 sm;
 
   *plan = NULL;
   if (backend->probe(&sm) != TC_OK) return tc_fail(TC_ERR_DEVICE, "%s", backend->last_error());
   name   = options->format ? options->format : tc_choose_format(sm, options->precision);
   format = tc_format_find(name);
   TC_CHECK(format != NULL, TC_ERR_ARG, "no format named %s", name);
-  TC_CHECK(options->precision <= format->precision, TC_ERR_UNSUPPORTED, "format %s does not keep values in %s", name, precisions[options->precision]);
+  TC_CHECK(options->precision <= format->precision, TC_ERR_UNSUPPORTED, "format %s does not keep values in %s", name, tc_precision_name(options->precision));
   converter = find_converter(backend, name);
   TC_CHECK(converter != NULL, TC_ERR_UNSUPPORTED, "backend %s cannot make format %s", backend->name, name);
   *plan = calloc(1, sizeof **plan);

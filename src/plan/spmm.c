@@ -135,20 +135,20 @@ void tc_spmm_list_rows(const tc_spmm *S, tc_csr_view *view)
 }
 
 /* `name` NULL: the first of the format */
-static const tc_spmm_kernel *find_kernel(const tc_spmm *S, const char *format, const char *name)
+static const tc_spmm_kernel *find_kernel(const tc_spmm *S, const char *format, const char *name, tc_precision precision)
 {
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) return &kernels[i];
+    if (strcmp(kernels[i].format, format) == 0 && (name == NULL || strcmp(kernels[i].name, name) == 0) && kernels[i].precision == precision && S->sm >= kernels[i].min_sm) return &kernels[i];
   }
   return NULL;
 }
 
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
 {
-  return find_kernel(S, format, NULL);
+  return find_kernel(S, format, NULL, TC_PRECISION_F64);
 }
 
 const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, int32_t n)
@@ -158,7 +158,7 @@ const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *S, const tc_spmm_kernel *ker
 
   if (S->options.kernel != NULL) return kernel;
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, kernel->format) == 0 && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
+    if (strcmp(kernels[i].format, kernel->format) == 0 && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
   }
   return kernel;
 }
@@ -171,31 +171,50 @@ static int is_allowed(const tc_spmm *S, const char *format)
   return 1;
 }
 
-tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, int32_t n, tc_precision precision)
 {
-  const char *format;
+  const tc_spmm_kernel *kernel = NULL;
+  const char           *format;
+
+  for (int rule = 0; kernel == NULL && (format = tc_spmm_next_rule(&S->traits, n, precision, &rule)) != NULL;) {
+    if (is_allowed(S, format)) kernel = find_kernel(S, format, NULL, precision);
+  }
+  return kernel;
+}
+
+static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_spmm_kernel **kernel)
+{
+  size_t used;
 
   *kernel = NULL;
   TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   if (S->sm > 0 && S->options.format != NULL) {
     TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
-    *kernel = find_kernel(S, S->options.format, S->options.kernel);
-    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, S->backend->name, S->sm);
+    *kernel = find_kernel(S, S->options.format, S->options.kernel, precision);
+    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, tc_precision_name(precision), S->backend->name, S->sm);
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;
   }
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
   else tc_spmm_say_traits(&S->traits, n, sizeof S->why, S->why);
-  for (int rule = 0; *kernel == NULL && (format = tc_spmm_next_rule(&S->traits, n, &rule)) != NULL;) {
-    if (is_allowed(S, format)) *kernel = tc_spmm_find(S, format);
+  used    = strlen(S->why);
+  *kernel = find_by_rules(S, n, precision);
+  if (*kernel == NULL && precision != TC_PRECISION_F64) {
+    snprintf(S->why + used, sizeof S->why - used, "; no kernel in %s%s", tc_precision_name(precision), S->options.exact_nonfinite ? " without structural zeros" : "");
+    *kernel = find_by_rules(S, n, TC_PRECISION_F64);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
   return TC_OK;
 }
 
+tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+{
+  return choose(S, n, S->options.precision, kernel);
+}
+
 int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_packed)
 {
-  const int     conversion = S->sm > 0 && S->options.format == NULL ? tc_spmm_conversion_find(kernel->format) : -1;
+  const int     conversion = S->sm > 0 && S->options.format == NULL && kernel->precision == TC_PRECISION_F64 ? tc_spmm_conversion_find(kernel->format) : -1;
   const size_t  used       = strlen(S->why);
   double        cost;
   tc_spmm_wait *W;
@@ -219,10 +238,10 @@ tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel 
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
-  if (S->sm == 0) return tc_spmm_choose(S, n, kernel); // the host turns blocks itself
+  if (S->sm == 0) return choose(S, n, TC_PRECISION_F64, kernel); // the host turns blocks itself
   *kernel = NULL;
   for (int i = num - 1; i >= 0; --i) {
-    if (kernels[i].b_transposed && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
+    if (kernels[i].b_transposed && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
   snprintf(S->why, sizeof S->why, "%d columns, B transposed", n);

@@ -9,9 +9,10 @@
 typedef struct tc_spmm tc_spmm;
 
 typedef struct {
-  const char *format;          // name of the format, NULL: choose; the host has one only and ignores it
-  const char *kernel;          // name of one of the kernels of the format, NULL: the first
-  int         exact_nonfinite; // only kernels that multiply no structural zeros
+  const char  *format;          // name of the format, NULL: choose; the host has one only in a precision and ignores it
+  const char  *kernel;          // name of one of the kernels of the format, NULL: the first
+  int          exact_nonfinite; // only kernels that multiply no structural zeros
+  tc_precision precision;       // of products of the matrix with a block as it is; those with a transpose are in F64
 } tc_spmm_options;
 
 /* A product of any number of columns, all blocks column-major */
@@ -44,8 +45,9 @@ tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t
 void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);
 
 /*
-  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format. Errors: TC_ERR_UNSUPPORTED. The same where the block
-  is transposed, for which a device has one kernel, whatever the options ask for. The last: the row for a format, asked for or not; NULL if there is none.
+  The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format, in its precision: F64 if what may be chosen has no
+  kernel in that of the options. Errors: TC_ERR_UNSUPPORTED. The same where the block is transposed, for which a device has one kernel, whatever the options ask for. The
+  last: the row for a format in F64, asked for or not; NULL if there is none.
 */
 tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
 tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
@@ -53,7 +55,7 @@ const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /*
   Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that the kernel for CSR is to? Counts the product.
-  `is_packed`: the format is there.
+  `is_packed`: the format is there. Always now but in F64: products straight from CSR would be more exact than those that follow.
 */
 int tc_spmm_pays(tc_spmm *spmm, const tc_spmm_kernel *kernel, int32_t n, int is_packed);
 

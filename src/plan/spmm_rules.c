@@ -27,14 +27,16 @@ typedef struct {
   double   at_least, below;
 } condition;
 
-#define AT_LEAST(quantity, bound) {quantity, bound, INFINITY}
-#define BELOW(quantity, bound)    {quantity, -INFINITY, bound}
-
-static const struct {
+typedef struct {
   const char *format;
   int         num;
   condition   condition[MAX_CONDITIONS];
-} rules[] = {
+} rule_row;
+
+#define AT_LEAST(quantity, bound) {quantity, bound, INFINITY}
+#define BELOW(quantity, bound)    {quantity, -INFINITY, bound}
+
+static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 64)}                          },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                       },
@@ -45,6 +47,11 @@ static const struct {
   {"bittcf", 0, {{0}}                                                               },
   {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 256)}                    },
   {"csr",    0, {{0}}                                                               },
+};
+
+/* In precisions but F64: one format has kernels for them */
+static const rule_row narrow_rules[] = {
+  {"bittcf", 0, {{0}}},
 };
 
 #undef AT_LEAST
@@ -93,20 +100,22 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
   return n * (conversions[c].gain_per_entry * T->entries + conversions[c].gain_per_row * T->rows);
 }
 
-const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, int *rule)
+const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, tc_precision precision, int *rule)
 {
+  const int       narrow = precision != TC_PRECISION_F64, num = (int)(narrow ? sizeof narrow_rules / sizeof narrow_rules[0] : sizeof rules / sizeof rules[0]);
+  const rule_row *row    = narrow ? narrow_rules : rules;
   const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [ENTRIES] = T->entries, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile};
 
-  while (*rule < (int)(sizeof rules / sizeof rules[0])) {
+  while (*rule < num) {
     const int r     = (*rule)++;
     int       holds = 1;
 
-    for (int c = 0; c < rules[r].num; ++c) {
-      const condition *C = &rules[r].condition[c];
+    for (int c = 0; c < row[r].num; ++c) {
+      const condition *C = &row[r].condition[c];
 
       holds = holds && of[C->quantity] >= C->at_least && of[C->quantity] < C->below;
     }
-    if (holds) return rules[r].format;
+    if (holds) return row[r].format;
   }
   return NULL;
 }

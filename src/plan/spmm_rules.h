@@ -14,8 +14,8 @@ typedef struct {
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey);
 
-/* The format of the next rule that holds, from rule *rule on, which moves behind it; NULL at the end */
-const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, int *rule);
+/* The format of the next rule of that precision that holds, from rule *rule on, which moves behind it; NULL at the end */
+const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, tc_precision precision, int *rule);
 
 /* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR */
 int    tc_spmm_conversion_find(const char *format);

@@ -1,4 +1,5 @@
 #include "mat_product.h"
+#include "../kernels/tc_spmm.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,6 +17,19 @@ const ProductKind *ProductKinds(void)
 PetscBool ProductIsParents(int product, PetscBool cuda)
 {
   return (PetscBool)(cuda && product == PRODUCT_ABT && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_GE(3, 26, 0)); /* where its pattern is not in our ids */
+}
+
+PetscErrorCode ProductCrashes(Mat A, PetscBool *crashes)
+{
+  PetscInt    n;
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatGetLocalSize(A, NULL, &n));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &n, 1, MPIU_INT, MPI_MIN, PETSC_COMM_WORLD));
+  *crashes = (PetscBool)(PETSC_VERSION_GE(3, 25, 0) && PETSC_VERSION_LT(3, 26, 0) && size > 1 && n == 0);
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 PetscErrorCode ProductNumbers(PetscInt rows, PetscInt n, uint64_t seed, double **numbers)
@@ -96,7 +110,7 @@ PetscErrorCode ProductTarget(int product, Mat A, MatType type, PetscInt N, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
+PetscErrorCode ProductErrorIn(tc_precision precision, int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
 {
   PetscMPIInt        size;
   PetscInt           first, end, m, ld, cm, cn;
@@ -123,7 +137,11 @@ PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const d
     const double *b = numbers + j * R->num_cols;
 
     /* a row lies in two blocks, a column on all processes: that many more roundings at most */
-    tc_oracle_spmv(&L, b, NULL, product == PRODUCT_ATB ? size : size > 1, ref, bound);
+    if (precision == TC_PRECISION_F64) tc_oracle_spmv(&L, b, NULL, product == PRODUCT_ATB ? size : size > 1, ref, bound);
+    else {
+      tc_oracle_narrow_spmm(&L, b, precision, TC_SPMM_SEGMENT, ref, bound);
+      for (PetscInt i = 0; size > 1 && i < m; i++) bound[i] += 0x1p-53L * (fabsl(ref[i]) + bound[i]);
+    }
     *worst = PetscMax(*worst, tc_error_over_bound(m, (const double *)c + j * ld, ref, bound));
     if (size > 1) continue;
     tc_canonical_spmm(&L, 1, b, R->num_cols, 0, exact, m);
@@ -131,6 +149,13 @@ PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const d
   }
   PetscCall(PetscFree3(ref, bound, exact));
   PetscCall(MatDenseRestoreArrayRead(local, &c));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
+{
+  PetscFunctionBeginUser;
+  PetscCall(ProductErrorIn(TC_PRECISION_F64, product, R, N, numbers, C, worst, bits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

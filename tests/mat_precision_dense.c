@@ -1,0 +1,242 @@
+/*
+  Products with dense matrices in narrow precisions: A B within the bound of docs/formats.md, "Narrow products", on all matrices and after changes, A^T B and A B^T in
+  double precision; what has no such kernel.
+*/
+#include "mat_precision.h"
+#include "mat_product.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* In the order of MatAIJTCCUSPARSEPrecision */
+static const tc_precision precisions[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16};
+
+enum {
+  NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(precisions)
+};
+
+static PetscBool rounds[NUM_PRECISIONS]; /* a product A B was not within the bound of double precision */
+
+/* What became of a product */
+typedef struct {
+  double    over, over_double; /* error over the bound of the precision, of double precision */
+  PetscBool bits;              /* those of double precision */
+  PetscBool ours;
+} Outcome;
+
+/* A product of that kind, C new or given; `rows` as for ProductError() */
+static PetscErrorCode Multiply(Mat A, int product, const tc_matrix *rows, PetscInt N, PetscInt gap, PetscBool given, MatAIJTCCUSPARSEPrecision precision, Outcome *outcome)
+{
+  double    *numbers;
+  Mat        B, C;
+  PetscBool  cuda, unused;
+  PetscInt64 before, after;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCall(ProductNumbers(rows->num_cols, N, 11, &numbers));
+  PetscCall(ProductOperand(product, A, cuda ? MATDENSECUDA : MATDENSE, N, gap, numbers, &B));
+  if (given) PetscCall(ProductTarget(product, A, cuda ? MATDENSECUDA : MATDENSE, N, gap, &C));
+  PetscCall(ProductCount(A, &before));
+  PetscCall(ProductKinds()[product].multiply(A, B, given ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(ProductCount(A, &after));
+  PetscCall(ProductError(product, rows, N, numbers, C, &outcome->over_double, &outcome->bits));
+  PetscCall(ProductErrorIn(precisions[precision], product, rows, N, numbers, C, &outcome->over, &unused));
+  outcome->ours = (PetscBool)(after > before);
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  free(numbers);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A B for some numbers of columns, leading dimensions, and C new or given; the bits in fp64 */
+static PetscErrorCode CheckProducts(const char name[], Mat A, const tc_matrix *rows, PetscInt num, const PetscInt columns[], MatAIJTCCUSPARSEPrecision precision)
+{
+  PetscBool right = PETSC_TRUE;
+  double    worst = 0;
+
+  PetscFunctionBeginUser;
+  for (PetscInt i = 0; i < num; i++) {
+    Outcome outcome;
+
+    PetscCall(Multiply(A, PRODUCT_AB, rows, columns[i], i % 2 ? 3 : 0, (PetscBool)(i % 3 == 0), precision, &outcome));
+    if (!(outcome.over <= 1) || !outcome.ours || (precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !outcome.bits)) right = PETSC_FALSE;
+    if (!(outcome.over_double <= 1)) rounds[precision] = PETSC_TRUE;
+    worst = PetscMax(worst, outcome.over);
+  }
+  PetscCall(MatTestFact(right, "%s in %s, MatMatMult of up to %" PetscInt_FMT " columns: error %.2g of the bound on the first process", name, MatAIJTCCUSPARSEPrecisions[precision], columns[num - 1], worst));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Every precision, with new values in between, and fp64 as if nothing had been */
+static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *S)
+{
+  static const MatAIJTCCUSPARSEPrecision order[] = {MAT_AIJTCCUSPARSE_PRECISION_FP16, MAT_AIJTCCUSPARSE_PRECISION_FP32, MAT_AIJTCCUSPARSE_PRECISION_TF32, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_PRECISION_FP64};
+  static const char *const               thorough[] = {"elasticity", "skewed", "lp", "long487", "no_rows", "nothing"};
+  static const PetscInt                  all[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 130}, few[] = {1, 9, 33};
+  PetscBool                              many = PETSC_FALSE, crashes;
+  tc_matrix                              A    = *S;
+  Mat                                    M;
+
+  PetscFunctionBeginUser;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(thorough); i++) {
+    if (strcmp(name, thorough[i]) == 0) many = PETSC_TRUE;
+  }
+  PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &M));
+  PetscCall(ProductCrashes(M, &crashes));
+  if (crashes) {
+    PetscCall(MatTestSkip("%s MatMatMult: PETSc 3.25 crashes where a process has no row of B", name));
+    PetscCall(MatDestroy(&M));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscMalloc1(S->nnz, &A.val));
+  for (int64_t e = 0; e < S->nnz; e++) A.val[e] = S->val[e];
+  for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(order); p++) {
+    const double factor = p % 2 ? -1.0 / 3 : 3; /* 3 is exact in the entries of some matrices, -1/3 in hardly any */
+
+    PetscCall(MatAIJTCCUSPARSESetPrecision(M, order[p]));
+    for (int pass = 0; pass < 2; pass++) { /* packed anew, then refilled */
+      PetscCall(CheckProducts(name, M, &A, many && pass == 0 ? PETSC_STATIC_ARRAY_LENGTH(all) : PETSC_STATIC_ARRAY_LENGTH(few), many && pass == 0 ? all : few, order[p]));
+      if (pass == 1) continue;
+      PetscCall(MatScale(M, factor));
+      for (int64_t e = 0; e < S->nnz; e++) A.val[e] *= factor;
+    }
+  }
+  PetscCall(MatDestroy(&M));
+  PetscCall(PetscFree(A.val));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Two products in one object C with the pattern of every other entry of a row and with all of them, between */
+static PetscErrorCode CheckPattern(const tc_matrix *S, MatAIJTCCUSPARSEPrecision precision)
+{
+  const PetscInt N = 17;
+  tc_matrix      half;
+  Mat            A, B, C;
+  double        *numbers, over[2];
+  PetscBool      unused, cuda;
+  PetscInt       first, end;
+
+  PetscFunctionBeginUser;
+  PetscCheck(tc_matrix_create(S->num_rows, S->num_cols, S->nnz, &half) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  half.nnz = 0;
+  for (int32_t i = 0; i < S->num_rows; i++) {
+    for (int64_t e = S->row_ptr[i]; e < S->row_ptr[i + 1]; e += 2, half.nnz++) {
+      half.col[half.nnz] = S->col[e];
+      half.val[half.nnz] = S->val[e];
+    }
+    half.row_ptr[i + 1] = half.nnz;
+  }
+  PetscCall(MatTestCreate(&half, MATAIJTCCUSPARSE, &A));
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, precision));
+  PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+  PetscCall(ProductNumbers(S->num_cols, N, 11, &numbers));
+  PetscCall(ProductOperand(PRODUCT_AB, A, cuda ? MATDENSECUDA : MATDENSE, N, 0, numbers, &B));
+  PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(ProductErrorIn(precisions[precision], PRODUCT_AB, &half, N, numbers, C, &over[0], &unused));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  for (PetscInt i = first; i < end; i++) {
+    for (int64_t e = S->row_ptr[i]; e < S->row_ptr[i + 1]; e++) PetscCall(MatSetValue(A, i, S->col[e], S->val[e], INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+  PetscCall(ProductErrorIn(precisions[precision], PRODUCT_AB, S, N, numbers, C, &over[1], &unused));
+  PetscCall(MatTestFact((PetscBool)(over[0] <= 1 && over[1] <= 1), "%s, half of the pattern, then all of it: error %.2g and %.2g of the bound", MatAIJTCCUSPARSEPrecisions[precision], over[0], over[1]));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  free(numbers);
+  tc_matrix_free(&half);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Everywhere(PetscBool *so)
+{
+  int all = *so ? 1 : 0;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, PETSC_COMM_WORLD));
+  *so = all ? PETSC_TRUE : PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A B in bf16 with that kernel asked for; is it in double precision, and does the view say why? */
+static PetscErrorCode CheckFull(const tc_matrix *S, MatAIJTCCUSPARSESpMM spmm, PetscBool exact, PetscBool full, const char text[])
+{
+  Mat       A;
+  Outcome   outcome;
+  PetscBool within, told;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &A));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, MAT_AIJTCCUSPARSE_PRECISION_BF16));
+  PetscCall(MatAIJTCCUSPARSESetSpMM(A, spmm));
+  PetscCall(MatAIJTCCUSPARSESetSpMMExactNonfinite(A, exact));
+  PetscCall(Multiply(A, PRODUCT_AB, S, 9, 0, PETSC_FALSE, MAT_AIJTCCUSPARSE_PRECISION_BF16, &outcome));
+  within = (PetscBool)(outcome.over_double <= 1);
+  PetscCall(Everywhere(&within));
+  PetscCall(MatTestViewHas(A, text, &told));
+  PetscCall(MatTestFact((PetscBool)(outcome.over <= 1 && within == full && told), "bf16, -mat_aijtccusparse_spmm %s%s: MatMatMult() %s, the view %s", MatAIJTCCUSPARSESpMMs[spmm], exact ? ", exact for what is not finite" : "",
+                        within ? "not rounded" : "rounded", told ? "says so" : "DOES NOT SAY SO"));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products with a transpose stay in double precision, before and after those without */
+static PetscErrorCode CheckTransposes(const tc_matrix *S)
+{
+  Mat         A;
+  tc_matrix   T;
+  PetscBool   right = PETSC_TRUE;
+  PetscMPIInt size;
+  Outcome     outcome;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCheck(tc_matrix_transpose(S, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &A));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, MAT_AIJTCCUSPARSE_PRECISION_FP16));
+  for (int pass = 0; pass < 2; pass++) {
+    for (int product = PRODUCT_ATB; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) {
+      PetscCall(Multiply(A, product, product == PRODUCT_ATB ? &T : S, 9, 0, PETSC_FALSE, MAT_AIJTCCUSPARSE_PRECISION_FP64, &outcome));
+      if (!(outcome.over_double <= 1)) right = PETSC_FALSE;
+    }
+    PetscCall(Multiply(A, PRODUCT_AB, S, 9, 0, PETSC_FALSE, MAT_AIJTCCUSPARSE_PRECISION_FP16, &outcome));
+    if (!(outcome.over <= 1)) right = PETSC_FALSE;
+  }
+  PetscCall(MatTestFact(right, "fp16: products with a transpose are in double precision, the others within their bound"));
+  PetscCall(MatDestroy(&A));
+  tc_matrix_free(&T);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TestPrecisionOfDense(void)
+{
+  tc_matrix S;
+  PetscBool cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestEachMatrix(CheckMatrix));
+  for (int p = 0; p < NUM_PRECISIONS; p++) {
+    int anywhere = rounds[p] ? 1 : 0;
+
+    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &anywhere, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+    PetscCall(MatTestFact((PetscBool)(anywhere == (p > 0)), "%s: errors of MatMatMult() %s what summation makes", MatAIJTCCUSPARSEPrecisions[p], anywhere ? "beyond" : "within"));
+  }
+  PetscCall(MatTestGenerate("elasticity", 4, &S));
+  tc_random_normal(S.nnz, 5, S.val);
+  PetscCall(MatTestHasCUDA(&cuda));
+  PetscCall(CheckPattern(&S, MAT_AIJTCCUSPARSE_PRECISION_FP32));
+  PetscCall(CheckPattern(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16));
+  PetscCall(CheckTransposes(&S));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_FALSE, PETSC_FALSE, "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_BITTCF, PETSC_FALSE, PETSC_FALSE, "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_TRUE, PETSC_TRUE, "no kernel in bf16 without structural zeros"));
+  /* the host has one kernel, whatever is asked for */
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_SLICE, PETSC_FALSE, cuda, cuda ? "format hybrid in bf16" : "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_CLUSTER, PETSC_FALSE, cuda, cuda ? "tc_spmm_bittcf_cluster_f64" : "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE, PETSC_FALSE, PETSC_TRUE, "asked for by -mat_aijtccusparse_spmm"));
+  tc_matrix_free(&S);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
