@@ -126,7 +126,7 @@ static void bench_case(const tc_backend *backend, int sm, const char *name, int3
   for (int w = 0; w < num_widths; ++w) {
     const int32_t n = widths[w];
 
-    printf("%-7s %5d %5d", name, size, n);
+    printf("%-7s %5d %8lld %5d", name, size, (long long)A.nnz, n);
     for (int k = 0; k < NUM_PACKED; ++k) {
       const candidate K = {backend, products, kernels[k], M[k].view.bytes, {.rows_b = size, .rows_c = size, .n = n, .b = b.local, .ldb = size, .c = c.local, .ldc = size}, NULL};
 
@@ -154,7 +154,7 @@ int bcsr_bench(const tc_backend *backend, int sm, const char *width_list, const 
     if (widths[num_widths] > widest) widest = widths[num_widths];
     ++num_widths;
   }
-  printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n# matrix size n sparse24_fp16 dense_tiles_fp16 sparse24_bf16 bittcf_fp16 csr_fp64 cusparse_csr_fp16 cusparse_bsr_fp16\n");
+  printf("# milliseconds per product; ours from and to doubles, column-major; cuSPARSE from and to fp16, row-major\n# matrix size entries n sparse24_fp16 dense_tiles_fp16 sparse24_bf16 bittcf_fp16 csr_fp64 cusparse_csr_fp16 cusparse_bsr_fp16\n");
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
     if (strstr(cases[i].name, only)) bench_case(backend, sm, cases[i].name, size / cases[i].part, num_widths, widths, widest);
   }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const int32_t widths[] = {1, 9, 32, 70, 128};
-enum { NUM_WIDTHS = sizeof widths / sizeof widths[0], MAX_FAILURES = 20, LARGE = 100000 };
+enum { NUM_WIDTHS = sizeof widths / sizeof widths[0], NUM_SMALL_WIDTHS = 2, MAX_FAILURES = 20, LARGE = 100000 };
 
 static int passed, failed, small_only;
 
@@ -92,12 +92,14 @@ static void open_case(bcsr_case *K, const tc_backend *backend)
 
 static void check_matrix(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A)
 {
+  const int num = small_only ? NUM_SMALL_WIDTHS : NUM_WIDTHS;
+
   for (int kinds = TC_BCSR_DENSE_ONLY; kinds <= TC_BCSR_BOTH_KINDS; ++kinds) {
     bcsr_case       K = {.kernel = kernel, .name = name, .A = A, .kinds = (tc_bcsr_kinds)kinds};
-    narrow_expected E = narrow_expect(A, kernel->precision, narrow_segment("bcsr"), 128, A->nnz > LARGE ? 7 : 1, 0);
+    narrow_expected E = narrow_expect(A, kernel->precision, narrow_segment("bcsr"), widths[num - 1], A->nnz > LARGE ? 7 : 1, 0);
 
     open_case(&K, backend);
-    for (int i = 0; i < NUM_WIDTHS && K.kinds == TC_BCSR_DENSE_ONLY && failed < MAX_FAILURES; ++i) {
+    for (int i = 0; i < num && K.kinds == TC_BCSR_DENSE_ONLY && failed < MAX_FAILURES; ++i) {
       double *b = narrow_input(&E, widths[i], A->num_cols), *c = multiply(&K, widths[i], b);
 
       fact(narrow_is_right(&E, widths[i], NULL, c, A->num_rows, 0x1p-53), &K, widths[i], "C = A B within the bound");

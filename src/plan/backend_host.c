@@ -93,6 +93,12 @@ static tc_status bittcf_spmm(const void *view, const tc_spmm_args *args, tc_stre
   return tc_spmm_bittcf_host(view, args, stream);
 }
 
+static tc_status bcsr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
+{
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  return tc_spmm_bcsr_host(view, args, stream);
+}
+
 /* Dense blocks are multiplied straight from CSR, but for narrow precisions, in which the values have to be packed */
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
 {
@@ -103,6 +109,8 @@ static const tc_spmm_kernel *host_spmm_kernels(int *num)
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);

@@ -9,7 +9,7 @@
 typedef struct tc_spmm tc_spmm;
 
 typedef struct {
-  const char  *format;          // name of the format, NULL: choose; the host has one only in a precision and ignores it
+  const char  *format;          // name of the format, NULL: choose; the host has few and does without where it has no kernel
   const char  *kernel;          // name of one of the kernels of the format, NULL: the first
   int          exact_nonfinite; // only kernels that multiply no structural zeros
   tc_precision precision;       // of products of the matrix with a block as it is; those with a transpose are in F64
