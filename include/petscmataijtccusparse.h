@@ -101,14 +101,16 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
 
 /*E
-   MatAIJTCCUSPARSEPrecision - In which precision products of a matrix of type `MATAIJTCCUSPARSE` with vectors read its entries
+   MatAIJTCCUSPARSEPrecision - In which precision products of a matrix of type `MATAIJTCCUSPARSE` read its entries, and `MatMatMult()` those of the dense matrix
 
    Values:
 +  `MAT_AIJTCCUSPARSE_PRECISION_FP64` - as they are
 .  `MAT_AIJTCCUSPARSE_PRECISION_FP32` - rounded to 24 bits, in 4 bytes
-.  `MAT_AIJTCCUSPARSE_PRECISION_TF32` - as `MAT_AIJTCCUSPARSE_PRECISION_FP32`
+.  `MAT_AIJTCCUSPARSE_PRECISION_TF32` - with vectors as `MAT_AIJTCCUSPARSE_PRECISION_FP32`, with dense matrices rounded to 11 bits
 .  `MAT_AIJTCCUSPARSE_PRECISION_BF16` - rounded to 8 bits, in 2 bytes
 -  `MAT_AIJTCCUSPARSE_PRECISION_FP16` - rounded to 11 bits, in 2 bytes; entries much smaller than the largest of their row to fewer
+
+   Sums are in double precision with vectors, in single precision with dense matrices.
 
    Level: intermediate
 

@@ -12,7 +12,7 @@
 .  -mat_aijtccusparse_backend (auto|cuda|host)         - where products run; read when the type is set
 .  -mat_aijtccusparse_spmv (auto|dasp|hybrid|cusparse) - what multiplies, see `MatAIJTCCUSPARSESetSpMV()`
 .  -mat_aijtccusparse_arithmetic (auto|mma|fma)        - units of the GPU, see `MatAIJTCCUSPARSESetArithmetic()`
-.  -mat_aijtccusparse_precision (fp64|fp32|tf32|bf16|fp16) - of the entries in products with vectors, see `MatAIJTCCUSPARSESetPrecision()`
+.  -mat_aijtccusparse_precision (fp64|fp32|tf32|bf16|fp16) - of products with vectors and dense matrices, see `MatAIJTCCUSPARSESetPrecision()`
 .  -mat_aijtccusparse_eager (true|false)               - pack the pattern at assembly, see `MatAIJTCCUSPARSESetEager()`
 .  -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies with dense matrices, see `MatAIJTCCUSPARSESetSpMM()`
 .  -mat_aijtccusparse_spmm_exact_nonfinite (true|false) - see `MatAIJTCCUSPARSESetSpMMExactNonfinite()`

@@ -134,7 +134,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   }
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmv", "What multiplies with a vector", "MatAIJTCCUSPARSESetSpMV", MatAIJTCCUSPARSESpMVs, (PetscEnum)settings.spmv, (PetscEnum *)&settings.spmv, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
-  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of the entries in products with a vector", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of products with vectors and dense matrices", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
