@@ -15,7 +15,7 @@ enum {
   NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(precisions)
 };
 
-static PetscBool rounds[NUM_PRECISIONS]; /* a product A B was not within the bound of double precision */
+static PetscBool rounds[NUM_PRECISIONS][2]; /* a product A B, the others with 2:4 tiles, was not within the bound of double precision */
 
 /* What became of a product */
 typedef struct {
@@ -67,7 +67,7 @@ static PetscErrorCode CheckProducts(const char name[], Mat A, const tc_matrix *r
 
     PetscCall(Multiply(A, PRODUCT_AB, rows, columns[i], i % 2 ? 3 : 0, (PetscBool)(i % 3 == 0), precision, spmm, &outcome));
     if (!(outcome.over <= 1) || !outcome.ours || (precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !outcome.bits)) right = PETSC_FALSE;
-    if (!(outcome.over_double <= 1)) rounds[precision] = PETSC_TRUE;
+    if (!(outcome.over_double <= 1)) rounds[precision][spmm == MAT_AIJTCCUSPARSE_SPMM_SPARSE24] = PETSC_TRUE;
     worst = PetscMax(worst, outcome.over);
   }
   PetscCall(MatTestFact(right, "%s in %s, %s, MatMatMult of up to %" PetscInt_FMT " columns: error %.2g of the bound on the first process", name, MatAIJTCCUSPARSEPrecisions[precision], MatAIJTCCUSPARSESpMMs[spmm], columns[num - 1], worst));
@@ -239,10 +239,12 @@ PetscErrorCode TestPrecisionOfDense(void)
   PetscFunctionBeginUser;
   PetscCall(MatTestEachMatrix(CheckMatrix));
   for (int p = 0; p < NUM_PRECISIONS; p++) {
-    int anywhere = rounds[p] ? 1 : 0;
+    for (int sparse24 = 0; sparse24 <= (p >= MAT_AIJTCCUSPARSE_PRECISION_BF16); sparse24++) {
+      int anywhere = rounds[p][sparse24] ? 1 : 0;
 
-    PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &anywhere, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
-    PetscCall(MatTestFact((PetscBool)(anywhere == (p > 0)), "%s: errors of MatMatMult() %s what summation makes", MatAIJTCCUSPARSEPrecisions[p], anywhere ? "beyond" : "within"));
+      PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &anywhere, 1, MPI_INT, MPI_MAX, PETSC_COMM_WORLD));
+      PetscCall(MatTestFact((PetscBool)(anywhere == (p > 0)), "%s%s: errors of MatMatMult() %s what summation makes", MatAIJTCCUSPARSEPrecisions[p], sparse24 ? ", sparse24" : "", anywhere ? "beyond" : "within"));
+    }
   }
   PetscCall(MatTestGenerate("elasticity", 4, &S));
   tc_random_normal(S.nnz, 5, S.val);
