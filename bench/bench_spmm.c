@@ -19,8 +19,7 @@ typedef struct {
   Mat            mat, C;
   cusparse_spmm *cusparse;
   BenchTime     *time;
-  double        *error_over_bound; /* NULL: C is not column-major */
-  PetscBool     *same_bits;        /* NULL: not compared */
+  SpmmAccuracy  *accuracy; /* NULL: C is not looked at */
 } Candidate;
 
 /* One matrix, one number of columns after the other */
@@ -263,15 +262,11 @@ static PetscErrorCode Check(const Round *R, Candidate *C)
   }
   PetscCall(Multiply(R, C));
   bench_synchronize(R->bench->settings->cuda);
-  *C->error_over_bound = 0;
-  if (C->same_bits) *C->same_bits = PETSC_TRUE;
+  *C->accuracy = (SpmmAccuracy){.same_bits = PETSC_TRUE};
   for (int s = 0; s < SPMM_CHECKED; s++) {
-    const SpmmColumn *E = SpmmFindColumn(&R->expected, column[s]);
-
     PetscCall(MatDenseGetColumnVecRead(result, column[s], &y));
     PetscCall(VecGetArrayRead(y, &c));
-    *C->error_over_bound = PetscMax(*C->error_over_bound, tc_error_over_bound(m, (const double *)(const void *)c, E->ref, E->bound));
-    if (C->same_bits && tc_first_different(m, (const double *)(const void *)c, E->bits) < m) *C->same_bits = PETSC_FALSE;
+    SpmmCompare(&R->expected, column[s], m, (const double *)(const void *)c, C->accuracy);
     PetscCall(VecRestoreArrayRead(y, &c));
     PetscCall(MatDenseRestoreColumnVecRead(result, column[s], &y));
   }
@@ -281,7 +276,7 @@ static PetscErrorCode Check(const Round *R, Candidate *C)
 static PetscErrorCode AddCuSPARSE(Round *R, int algorithm, PetscBool row_major, const char name[], SpmmRow *row)
 {
   const Bench           *bench    = R->bench;
-  cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = row_major, .transpose = R->spmm->mode == SPMM_ATB, .transpose_b = R->spmm->mode == SPMM_ABT, .val = bench->local_val, .n = (int32_t)R->n};
+  cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = row_major, .transpose = R->spmm->mode == SPMM_ATB, .transpose_b = R->spmm->mode == SPMM_ABT, .precision = bench->settings->precision, .val = bench->local_val, .n = (int32_t)R->n};
   const PetscScalar     *b;
   PetscScalar           *c;
   PetscMemType           type;
@@ -300,8 +295,8 @@ static PetscErrorCode AddCuSPARSE(Round *R, int algorithm, PetscBool row_major, 
     PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: no %s: %s\n", row->name, name, why));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  C->time             = &row->baseline[row->num_baselines].time;
-  C->error_over_bound = row_major ? NULL : &row->baseline[row->num_baselines].error_over_bound;
+  C->time     = &row->baseline[row->num_baselines].time;
+  C->accuracy = row_major || row->precision != TC_PRECISION_F64 ? NULL : &row->baseline[row->num_baselines].accuracy;
   row->baseline[row->num_baselines++].name = name;
   R->num++;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -351,7 +346,7 @@ static PetscErrorCode AddWays(Round *R, SpmmRow *row)
     const char *kernel;
 
     if (!Wanted(settings, MatAIJTCCUSPARSESpMMs[spmm])) continue;
-    *C = (Candidate){.time = &way->time, .error_over_bound = &way->error_over_bound, .same_bits = &way->same_bits};
+    *C = (Candidate){.time = &way->time, .accuracy = &way->accuracy};
     PetscCall(PrepareWay(R, spmm, C, row));
     PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &before, &kernel));
     PetscCall(Multiply(R, C));
@@ -377,7 +372,7 @@ static PetscErrorCode AddBaselines(Round *R, SpmmRow *row)
   Candidate           *C        = &R->candidate[R->num++];
 
   PetscFunctionBeginUser;
-  *C = (Candidate){.time = &row->baseline[0].time, .error_over_bound = &row->baseline[0].error_over_bound};
+  *C = (Candidate){.time = &row->baseline[0].time, .accuracy = &row->baseline[0].accuracy};
   PetscCall(NewMat(R, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE, &C->mat));
   PetscCall(TimeFirst(R, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE, &row->baseline_first_ms));
   row->baseline[row->num_baselines++].name = settings->cuda ? "aijcusparse" : "aij";
@@ -405,7 +400,7 @@ static PetscErrorCode RunColumns(Round *R, SpmmRow *row)
   PetscCall(AddBaselines(R, row));
   PetscCall(TimeAll(R));
   for (int c = 0; c < R->num; c++) {
-    if (R->candidate[c].error_over_bound) PetscCall(Check(R, &R->candidate[c]));
+    if (R->candidate[c].accuracy) PetscCall(Check(R, &R->candidate[c]));
     PetscCall(MatDestroy(&R->candidate[c].C));
     PetscCall(MatDestroy(&R->candidate[c].mat));
     cusparse_spmm_destroy(&R->candidate[c].cusparse);
@@ -419,9 +414,10 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
 {
   tc_matrix T, rows = *A;
   Bench     bench;
-  Round     R = {.bench = &bench, .spmm = S, .rows = &rows};
+  Round     R = {.bench = &bench, .spmm = S, .rows = &rows, .expected.precision = S->settings->precision};
 
   PetscFunctionBeginUser;
+  PetscCheck(S->mode == SPMM_AB || S->settings->precision == TC_PRECISION_F64, PETSC_COMM_SELF, PETSC_ERR_SUP, "-spmm_mode %s is in fp64 only", mode_names[S->mode]);
   *right = PETSC_TRUE;
   PetscCall(BenchCreate(A, S->settings, given->block, &bench));
   if (S->mode == SPMM_ATB) {
@@ -433,7 +429,7 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
 
     PetscCheck(S->num < SPMM_MAX_ROWS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices and numbers of columns", SPMM_MAX_ROWS);
     row  = &S->row[S->num++];
-    *row = (SpmmRow){.rows = A->num_rows, .cols = A->num_cols, .nnz = A->nnz, .n = S->columns[i], .random_values = given->random_values};
+    *row = (SpmmRow){.rows = A->num_rows, .cols = A->num_cols, .nnz = A->nnz, .n = S->columns[i], .precision = S->settings->precision, .random_values = given->random_values};
     PetscCall(PetscStrncpy(row->name, given->name, sizeof(row->name)));
     row->bytes    = BenchCSRBytes(A) + 8.0 * (double)row->n * ((double)A->num_rows + A->num_cols);
     row->floor_ms = S->settings->copy_gbs > 0 ? row->bytes / S->settings->copy_gbs / 1000000.0 : 0;

@@ -1,6 +1,7 @@
 #include "bench_spmm_expected.h"
 #include "generators.h"
 #include "oracle.h"
+#include <math.h>
 
 enum { SEED_B = 5 };
 
@@ -38,12 +39,21 @@ PetscErrorCode SpmmFillB(SpmmMode mode, PetscInt k, PetscInt n, Mat B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-const SpmmColumn *SpmmFindColumn(const SpmmExpected *X, PetscInt column)
+static const SpmmColumn *FindColumn(const SpmmExpected *X, PetscInt column)
 {
   for (int e = 0; e < X->num; e++) {
     if (X->column[e].column == column) return &X->column[e];
   }
   return NULL;
+}
+
+/* |A| |x| */
+static void FindSizes(const tc_matrix *A, const double *x, long double *size)
+{
+  for (int32_t i = 0; i < A->num_rows; i++) {
+    size[i] = 0;
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; e++) size[i] += fabsl((long double)A->val[e] * x[A->col[e]]);
+  }
 }
 
 PetscErrorCode SpmmExpect(SpmmExpected *X, SpmmMode mode, const tc_matrix *rows, PetscInt n, Mat B)
@@ -60,12 +70,16 @@ PetscErrorCode SpmmExpect(SpmmExpected *X, SpmmMode mode, const tc_matrix *rows,
   for (int s = 0; s < SPMM_CHECKED; s++) {
     SpmmColumn *E = &X->column[X->num];
 
-    if (SpmmFindColumn(X, column[s])) continue;
+    if (FindColumn(X, column[s])) continue;
     for (PetscInt i = 0; i < k; i++) x[i] = (double)PetscRealPart(b[PlaceInB(mode, k, n, i, column[s])]);
     E->column = column[s];
-    PetscCall(PetscMalloc3(m, &E->ref, m, &E->bound, m, &E->bits));
-    tc_oracle_spmv(rows, x, NULL, 0, E->ref, E->bound);
-    tc_canonical_spmm(rows, 1, x, k, 0, E->bits, m);
+    PetscCall(PetscMalloc3(m, &E->ref, m, &E->bound, m, &E->size));
+    FindSizes(rows, x, E->size);
+    if (X->precision == TC_PRECISION_F64) {
+      PetscCall(PetscMalloc1(m, &E->bits));
+      tc_oracle_spmv(rows, x, NULL, 0, E->ref, E->bound);
+      tc_canonical_spmm(rows, 1, x, k, 0, E->bits, m);
+    } else tc_oracle_narrow_spmm(rows, x, X->precision, E->ref, E->bound);
     X->num++;
   }
   PetscCall(MatDenseRestoreArrayRead(B, &b));
@@ -76,7 +90,19 @@ PetscErrorCode SpmmExpect(SpmmExpected *X, SpmmMode mode, const tc_matrix *rows,
 PetscErrorCode SpmmExpectedDestroy(SpmmExpected *X)
 {
   PetscFunctionBeginUser;
-  for (int e = 0; e < X->num; e++) PetscCall(PetscFree3(X->column[e].ref, X->column[e].bound, X->column[e].bits));
+  for (int e = 0; e < X->num; e++) {
+    PetscCall(PetscFree3(X->column[e].ref, X->column[e].bound, X->column[e].size));
+    PetscCall(PetscFree(X->column[e].bits));
+  }
   X->num = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+void SpmmCompare(const SpmmExpected *X, PetscInt column, PetscInt m, const double *c, SpmmAccuracy *accuracy)
+{
+  const SpmmColumn *E = FindColumn(X, column);
+
+  accuracy->over_bound = PetscMax(accuracy->over_bound, tc_error_over_bound(m, c, E->ref, E->bound));
+  accuracy->error      = PetscMax(accuracy->error, tc_error_over_bound(m, c, E->ref, E->size));
+  if (E->bits && tc_first_different(m, c, E->bits) < m) accuracy->same_bits = PETSC_FALSE;
 }

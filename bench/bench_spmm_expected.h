@@ -10,13 +10,14 @@ enum { SPMM_CHECKED = 3 }; // columns of each product
 
 typedef struct {
   PetscInt     column;
-  long double *ref, *bound;
-  double      *bits;
+  long double *ref, *bound, *size; // size: |A| |B|
+  double      *bits;               // NULL in narrow precisions
 } SpmmColumn;
 
 typedef struct {
-  int        num;
-  SpmmColumn column[SPMM_CHECKED * SPMM_MAX_COLUMNS];
+  tc_precision precision;
+  int          num;
+  SpmmColumn   column[SPMM_CHECKED * SPMM_MAX_COLUMNS];
 } SpmmExpected;
 
 /* The columns of products that are checked: the first, the last and one between */
@@ -26,6 +27,8 @@ void SpmmCheckedColumns(PetscInt n, PetscInt column[SPMM_CHECKED]);
 PetscErrorCode SpmmFillB(SpmmMode, PetscInt k, PetscInt n, Mat B);
 
 /* What the checked columns of the product of these rows with B must be, where an earlier number of columns has not asked for them */
-PetscErrorCode    SpmmExpect(SpmmExpected *, SpmmMode, const tc_matrix *rows, PetscInt n, Mat B);
-const SpmmColumn *SpmmFindColumn(const SpmmExpected *, PetscInt column);
-PetscErrorCode    SpmmExpectedDestroy(SpmmExpected *);
+PetscErrorCode SpmmExpect(SpmmExpected *, SpmmMode, const tc_matrix *rows, PetscInt n, Mat B);
+PetscErrorCode SpmmExpectedDestroy(SpmmExpected *);
+
+/* Adds what a checked column of a product, c [m], shows */
+void SpmmCompare(const SpmmExpected *, PetscInt column, PetscInt m, const double *c, SpmmAccuracy *);

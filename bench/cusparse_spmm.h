@@ -9,6 +9,7 @@ typedef struct cusparse_spmm cusparse_spmm;
 typedef struct {
   int           algorithm; // of the CSR format, 1 to 3
   int           row_major; // B and C of its own, row by row, filled with some numbers; `b` and `c` are not used
+  tc_precision  precision; // of A, B and C; but in F64 all values are its own numbers, `val`, `b` and `c` are not used, and sums are in single precision
   int           transpose; // with A^T
   int           transpose_b; // `b` is [n, num_cols]; row by row that is B as it is
   const double *val;       // [nnz], on the device, as all that follows

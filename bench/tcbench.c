@@ -18,7 +18,7 @@ static char help[] = "tcbench spmv [options]\n\
   -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
-  -precision <p,..> of the entries in our ways: fp64 (default), fp32, tf32, bf16, fp16, one after the other; spmv only\n\
+  -precision <p,..> of the entries in our ways: fp64 (default), fp32, tf32, bf16, fp16, one after the other\n\
   -ways <a,b,..>    which ways to multiply; default: all there are\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
@@ -26,7 +26,7 @@ static char help[] = "tcbench spmv [options]\n\
   -json <file>      results for programs\n\
 tcbench spmm [options], the same options and\n\
   -spmm_n <a,b,..>  numbers of columns; default 1,8,32,128\n\
-  -spmm_mode <mode> ab (default), atb or abt, with a transpose\n\
+  -spmm_mode <mode> ab (default), atb or abt, with a transpose, in fp64 only\n\
 tcbench list        the table\n\n";
 
 enum { MAX_RESULTS = 256, MAX_NAMES = 256, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
@@ -76,13 +76,27 @@ static PetscErrorCode RunVector(Run *run, const BenchResult *given, const tc_mat
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode RunBlocks(Run *run, const BenchResult *given, const tc_matrix *A, PetscBool *right)
+{
+  PetscFunctionBeginUser;
+  *right = PETSC_TRUE;
+  for (PetscInt p = 0; p < run->num_precisions; p++) {
+    PetscBool now;
+
+    run->settings.precision = (tc_precision)run->precisions[p];
+    PetscCall(BenchSpmmRun(run->spmm, given, A, &now));
+    if (!now) *right = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Measures what `given` describes and frees the matrix */
 static PetscErrorCode RunMatrix(Run *run, const BenchResult *given, tc_matrix *A)
 {
   PetscBool right;
 
   PetscFunctionBeginUser;
-  if (run->spmm) PetscCall(BenchSpmmRun(run->spmm, given, A, &right));
+  if (run->spmm) PetscCall(RunBlocks(run, given, A, &right));
   else PetscCall(RunVector(run, given, A, &right));
   if (!right) run->wrong++;
   run->matrices++;

@@ -72,6 +72,7 @@ def write_markdown(report, environment, path):
     lines += spmv.section_precision(on_device)
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)
+    lines += spmm.section_spmm_precision(on_device)
     lines += others.section_solvers(results) + others.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')

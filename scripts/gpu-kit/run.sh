@@ -5,8 +5,8 @@
 #   gpuaware   the kit's CUDA-aware Open MPI passes device memory on; some mat_* programs with it and -use_gpu_aware_mpi 1
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
-#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_t spmm_abt, only if asked for precision; one that does not come to its end keeps what it has
+#   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -328,13 +328,15 @@ bench_spmm() {
 }
 bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
+# of the cases of `blocks`, whose times in fp64 these are compared with
+bench_spmm_precision() { bench_part spmm_precision 60 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 6 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
 bench_precision() { bench_part precision 120 "elasticity_64 circuit_3m stencil27_window_128 stencil7_220 stencil27_160" 3 spmv -precision fp32,bf16,fp16 -groups 5 -ways auto; }
 
 stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_t spmm_abt}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt}; do "bench_$part"; done
   cat "$parts/summary"
 }
 

@@ -85,8 +85,21 @@ narrow_preconditioner() { # points
     END { print "solve/ex3_" points "/np1", (status == 0 && n == 4 ? "passed" : "failed"), "iterations:" taken (status ? ", status " status : "") }' "$work/tutorial.log" >>"$out/results.tsv"
 }
 
+# A graph convolution in several precisions: lines of solvers.tsv with the seconds of a product, its error in the place of the residual, and what is recognised in that of
+# the counters. The program fails if an error is beyond its bound.
+graph_convolution() { # file of a graph
+  local name
+  name=ex4_$(basename "$1" .mtx.gz)
+  tutorial ex4 -f "$1" -widths 64,128,256,512 -precisions fp64,fp32,tf32,bf16,fp16 -baseline "$parent_type" -check
+  awk -v OFS='\t' -v name="$name" -v parent="$parent_type" -v table="$out/solvers.tsv" '
+    / vertices, / { rows = $2 }
+    $1 == parent || $1 ~ /^(fp|tf|bf)[0-9]+$/ { print name, 1, ($1 == parent ? parent : "aijtccusparse"), "-", $5, $3 / 1000, $6, rows, 0, $2, ($1 == parent ? "fp64" : $1), "-", $8 >>table; n++ }
+    /^status/ { status = $2 }
+    END { print "solve/" name "/np1", (status == 0 && n == 24 ? "passed" : "failed"), n + 0 " lines" (status ? ", status " status : "") }' "$work/tutorial.log" >>"$out/results.tsv"
+}
+
 stage_solvers() {
-  local np parent_type=aijcusparse common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
+  local np graph parent_type=aijcusparse common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
   local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8)
   flavour opt
   for np in 1 2; do
@@ -100,4 +113,7 @@ stage_solvers() {
   blocks_of ex2_129 -coarse 5 -levels 6 -columns 32 -method mg
   blocks_of ex2_elasticity_65 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
   narrow_preconditioner 100
+  for graph in email-enron p2p-gnutella31; do
+    [ ! -f "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz" ] || graph_convolution "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz"
+  done
 }

@@ -1,8 +1,8 @@
 """Tests, the host backend, solvers."""
-from report.rows import chosen, error, geometric_mean, listed, over_parent, parent_ms, ratio, size_of, table
+from report.rows import chosen, error, geometric_mean, listed, milliseconds, over_parent, parent_ms, ratio, size_of, table
 
 SLOWEST_ON_HOST = 1.5
-BLOCKS, NARROW = 'ex2_', 'ex3_'  # cases of our own tutorials
+BLOCKS, NARROW, GRAPHS = 'ex2_', 'ex3_', 'ex4_'  # cases of our own tutorials
 
 
 def section_tests(tests):
@@ -47,6 +47,8 @@ def solves(lines):
                  'hits_refills_rebuilds': counters, 'baseline_ms': {name: 1000 * float(base_seconds)}}
         if first != '-':
             entry |= {'first_ms': 1000 * float(first), 'baseline_first_ms': 1000 * float(base_first) if base_first != '-' else 0.0}
+        if case.startswith(GRAPHS):
+            entry |= {'error': float(residual), 'recognised': counters}
         if case.startswith(NARROW) and precision == 'fp64':
             baseline[solve] = ('aijtccusparse_fp64', iterations, seconds, first)
             entry['baseline_ms'] = {}
@@ -77,10 +79,19 @@ def section_narrow(rows):
         table(('case', 'rows', 'preconditioner', 'iterations', 'ms', 'over fp64', 'residual'), cells)
 
 
+def section_graphs(rows):
+    full = {(row['case'], row['n']): row['ms'] for row in rows if row['precision'] == 'fp64'}
+    cells = [(row['case'], row['rows'], row['n'], row['precision'], row['kernel'], milliseconds(row['ms']), milliseconds(parent_ms(row)), ratio(over_parent(row)), ratio(full.get((row['case'], row['n']), 0) / row['ms']), f'{row["error"]:.1e}',
+              row['recognised']) for row in rows]
+    return ['### Graph convolution', '', '`tutorials/ex4.c`: milliseconds of a product of a graph with the features of its vertices, the error over |A| |X|, and the vertices whose class is recognised.', ''] + \
+        table(('case', 'vertices', 'features', 'precision', 'kernel', 'ms', 'aijcusparse ms', 'over aijcusparse', 'over fp64', 'error', 'recognised'), cells)
+
+
 def section_solvers(results):
     rows = [row for row in results if row['op'] == 'solve']
     if not rows:
         return []
-    petsc = [row for row in rows if not row['case'].startswith((BLOCKS, NARROW))]
-    blocks, narrow = ([row for row in rows if row['case'].startswith(prefix) and row['ms'] > 0] for prefix in (BLOCKS, NARROW))
-    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else [])
+    petsc = [row for row in rows if not row['case'].startswith((BLOCKS, NARROW, GRAPHS))]
+    blocks, narrow, graphs = ([row for row in rows if row['case'].startswith(prefix) and row['ms'] > 0] for prefix in (BLOCKS, NARROW, GRAPHS))
+    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else []) + \
+        (section_graphs(graphs) if graphs else [])

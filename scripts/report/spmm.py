@@ -6,6 +6,7 @@ TITLES = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult', 'spmm_abt': 'Ma
 MEANS, MEAN_OVER_CUSPARSE, LEAST = {8: 4.0, 32: 8.0, 128: 8.0}, 3.0, 1.5
 MOST_PRODUCTS = {'build': 20, 'refill': 3}
 MANY_NONZEROS = 1e6
+PRECISIONS = ('fp32', 'tf32', 'bf16', 'fp16')
 NODAL, NODAL_COLUMNS, NODAL_OVER_FLOOR = ('elasticity', 'ex56', 'stokes'), 128, 2.0  # finite elements with several unknowns a node
 
 
@@ -75,4 +76,28 @@ def section_spmm(results, op):
     lines += summary(widths)[:-1] + better_forced(rows, others)
     for n, part in widths.items():
         lines += [f'### {n} columns', ''] + cases(part, [other for other in others if other['n'] == n])
+    return lines
+
+
+def section_spmm_precision(results):
+    rows, full = chosen(results, 'spmm', rounded=True), {(row['case'], row['n']): row['ms'] for row in chosen(results, 'spmm')}
+    if not rows:
+        return []
+    means, cells = [], {}
+    for row in rows:
+        over_full = full.get((row['case'], row['n']), 0.0) / row['ms']
+        cells.setdefault(row['n'], []).append((*size_of(row), row['precision'], kernel(row), f'{milliseconds(row["ms"])} +- {row.get("ms_spread", 0):.4f}', milliseconds(full.get((row['case'], row['n']))), ratio(over_full),
+                                               milliseconds(cusparse_ms(row)), ratio(over_cusparse(row)), f'{products(row, "build"):.1f}', f'{row["error"]:.1e}', error(row)))
+    for n in sorted(cells):
+        for precision in PRECISIONS:
+            these = [row for row in rows if (row['n'], row['precision']) == (n, precision)]
+            over_full = [full[row['case'], n] / row['ms'] for row in these if (row['case'], n) in full]
+            over = [over_cusparse(row) for row in these if cusparse_ms(row)]
+            if these:
+                means.append((n, precision, len(these), ratio(geometric_mean(over_full)), ratio(geometric_mean(over)), ratio(min(over, default=0)), f'{max(row["error"] for row in these):.1e}'))
+    lines = ['## MatMatMult in narrow precisions', '', 'Opt-in, `-mat_aijtccusparse_precision`; B and C are dense matrices in double precision, by columns, as ever. "over fp64" is over `auto` in double precision, "over cuSPARSE" over the best of',
+             "cuSPARSE's layouts and algorithms in the same precision (TF32: in FP32), whose A, B and C are in that precision already. The error is the largest of |C - A B| / (|A| |B|).", '']
+    lines += table(('columns', 'precision', 'cases', 'geometric mean over fp64', 'over cuSPARSE', 'least', 'largest error'), means)
+    for n in sorted(cells):
+        lines += [f'### {n} columns, narrow', ''] + table(('case', 'rows', 'nonzeros', 'precision', 'kernel', 'ms', 'fp64 ms', 'over fp64', 'cuSPARSE ms', 'over cuSPARSE', 'build', 'error', 'error/bound'), cells[n])
     return lines
