@@ -1,7 +1,9 @@
 #include "bcsr_bench.h"
-#include "../bench/cusparse_narrow.h"
+#include "../bench/cusparse_bsr.h"
+#include "../bench/cusparse_spmm.h"
 #include "../src/format/bcsr.h"
 #include "../src/plan/spmm.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,14 +18,15 @@ static const struct {
 
 static const double      group_seconds = 0.01;
 
-/* What is timed */
+/* What is timed: one of ours, or cuSPARSE */
 typedef struct {
-  const tc_backend      *backend;
-  tc_spmm               *products; // NULL: cuSPARSE
-  const tc_spmm_kernel  *kernel;
-  const void            *view;
-  tc_spmm_product        product;
-  const cusparse_narrow *narrow;
+  const tc_backend     *backend;
+  tc_spmm              *products;
+  const tc_spmm_kernel *kernel;
+  const void           *view;
+  tc_spmm_product       product;
+  const cusparse_spmm  *csr;
+  const cusparse_bsr   *bsr;
 } candidate;
 
 static int by_size(const void *a, const void *b)
@@ -37,7 +40,7 @@ static void run(const candidate *K, int times)
 {
   for (int i = 0; i < times; ++i) {
     if (K->products) device_check(K->backend, tc_spmm_multiply(K->products, K->kernel, K->view, &K->product, NULL), K->kernel->name);
-    else if (cusparse_narrow_multiply(K->narrow)) device_die("cuSPARSE", "a product failed");
+    else if (K->csr ? cusparse_spmm_multiply(K->csr) : cusparse_bsr_multiply(K->bsr)) device_die("cuSPARSE", "a product failed");
   }
   device_check(K->backend, K->backend->synchronize(NULL), "synchronize");
 }
@@ -77,15 +80,32 @@ static device_matrix pack(const tc_backend *backend, const tc_matrix *A, tc_prec
   return M;
 }
 
-static double measure_cusparse(const tc_backend *backend, const tc_matrix *A, int32_t block, int32_t n)
+/* The faster of the two algorithms for rows of B; infinite if neither does it */
+static double measure_csr(const tc_backend *backend, const tc_csr_view *V, int32_t n)
 {
-  char             why[128];
-  cusparse_narrow *narrow = cusparse_narrow_create(A, block, n, why);
-  double           ms     = -1;
+  const tc_csr_local A       = {.num_rows = V->num_rows, .num_cols = V->num_cols, .nnz = V->nnz, .row_ptr = V->row_ptr, .col = V->col};
+  double             fastest = INFINITY;
 
-  if (narrow) ms = measure(&(candidate){.backend = backend, .narrow = narrow});
-  else printf("cuSPARSE %s, %d columns: %s\n", block ? "BSR" : "CSR", n, why);
-  cusparse_narrow_destroy(&narrow);
+  for (int algorithm = 2; algorithm <= 3; ++algorithm) {
+    const cusparse_spmm_settings settings = {.algorithm = algorithm, .row_major = 1, .precision = TC_PRECISION_F16, .n = n};
+    char                         why[128];
+    cusparse_spmm               *csr = cusparse_spmm_create(&A, &settings, why);
+
+    if (csr) fastest = fmin(fastest, measure(&(candidate){.backend = backend, .csr = csr}));
+    else fprintf(stderr, "# cuSPARSE CSR, algorithm %d, %d columns: %s\n", algorithm, n, why);
+    cusparse_spmm_destroy(&csr);
+  }
+  return fastest;
+}
+
+static double measure_bsr(const tc_backend *backend, const tc_matrix *A, int32_t n)
+{
+  char          why[128];
+  cusparse_bsr *bsr = cusparse_bsr_create(A, BLOCK, n, why);
+  const double  ms  = bsr ? measure(&(candidate){.backend = backend, .bsr = bsr}) : INFINITY;
+
+  if (bsr == NULL) fprintf(stderr, "# cuSPARSE BSR, %d columns: %s\n", n, why);
+  cusparse_bsr_destroy(&bsr);
   return ms;
 }
 
@@ -103,7 +123,7 @@ static const tc_spmm_kernel *kernel_of(const tc_backend *backend, int sm, const 
 static void bench_case(const tc_backend *backend, int sm, const char *name, int32_t size, int num_widths, const int32_t *widths, int32_t widest)
 {
   enum { FP16, FP16_DENSE, BF16, FP16_BITTCF, FP64_CSR, NUM_PACKED };
-  static const tc_spmm_options none = {NULL, NULL, 0};
+  static const tc_spmm_options none = {.format = NULL};
   tc_matrix                    A;
   tc_spmm                     *products;
   tc_stats                     stats, stats_dense, stats_bf16;
@@ -128,11 +148,11 @@ static void bench_case(const tc_backend *backend, int sm, const char *name, int3
 
     printf("%-7s %5d %8lld %5d", name, size, (long long)A.nnz, n);
     for (int k = 0; k < NUM_PACKED; ++k) {
-      const candidate K = {backend, products, kernels[k], M[k].view.bytes, {.rows_b = size, .rows_c = size, .n = n, .b = b.local, .ldb = size, .c = c.local, .ldc = size}, NULL};
+      const candidate K = {.backend = backend, .products = products, .kernel = kernels[k], .view = M[k].view.bytes, .product = {.rows_b = size, .rows_c = size, .n = n, .b = b.local, .ldb = size, .c = c.local, .ldc = size}};
 
       printf(" %8.4f", measure(&K));
     }
-    printf(" %8.4f %8.4f\n", measure_cusparse(backend, &A, 0, n), measure_cusparse(backend, &A, BLOCK, n));
+    printf(" %8.4f %8.4f\n", measure_csr(backend, &M[FP64_CSR].view.csr, n), measure_bsr(backend, &A, n));
     fflush(stdout);
   }
   for (int k = 0; k < NUM_PACKED; ++k) device_unpack(&M[k]);

@@ -1,15 +1,14 @@
-#include "cusparse_narrow.h"
+#include "cusparse_bsr.h"
 #include "../kernels/tc_narrow.h"
 #include <cuda_runtime_api.h>
 #include <cusparse.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-struct cusparse_narrow {
+struct cusparse_bsr {
   cusparseHandle_t     handle;
   cusparseSpMatDescr_t A;
   cusparseDnMatDescr_t B, C;
-  cusparseSpMMAlg_t    algorithm;
   float                alpha, beta;
   void                *memory[6];
   int                  num;
@@ -22,7 +21,7 @@ struct cusparse_narrow {
   } while (0)
 
 /* Device memory with a copy of `host`, or a pattern of numbers other than zero if that is NULL */
-static void *local_copy(cusparse_narrow *S, const void *host, size_t bytes)
+static void *local_copy(cusparse_bsr *S, const void *host, size_t bytes)
 {
   void *local = NULL;
 
@@ -32,7 +31,7 @@ static void *local_copy(cusparse_narrow *S, const void *host, size_t bytes)
   return S->memory[S->num++] = local;
 }
 
-/* Row pointers, columns and values in blocks of `size`, 1 for CSR; returns the number of blocks, -1 without memory. Values of a block are row-major. */
+/* Row pointers, columns and values in blocks of `size`; returns the number of blocks, -1 without memory. Values of a block are row-major. */
 static int64_t make_blocks(const tc_matrix *A, int32_t size, int32_t **row_ptr, int32_t **col, uint16_t **val)
 {
   const int32_t rows = (A->num_rows + size - 1) / size, cols = (A->num_cols + size - 1) / size;
@@ -41,7 +40,7 @@ static int64_t make_blocks(const tc_matrix *A, int32_t size, int32_t **row_ptr, 
 
   *row_ptr = calloc((size_t)rows + 1, sizeof **row_ptr);
   *col     = malloc(((size_t)A->nnz + 1) * sizeof **col);
-  *val     = calloc((size_t)A->nnz * (size_t)(size > 1 ? 3 * size : 1) + 1, sizeof **val); // blocks of the synthetic matrices have a third of their entries and more
+  *val     = calloc((size_t)A->nnz * 3 * (size_t)size + 1, sizeof **val); // blocks of the synthetic matrices have a third of their entries and more
   for (int32_t c = 0; place && c < cols; ++c) place[c] = -1;
   for (int32_t r = 0; place && *row_ptr && *col && *val && r < rows; ++r) {
     const int64_t first = num;
@@ -61,17 +60,16 @@ static int64_t make_blocks(const tc_matrix *A, int32_t size, int32_t **row_ptr, 
   return num;
 }
 
-static cusparseStatus_t describe(cusparse_narrow *S, const tc_matrix *A, int32_t size, int64_t num, const int32_t *row_ptr, const int32_t *col, const uint16_t *val)
+static cusparseStatus_t describe(cusparse_bsr *S, const tc_matrix *A, int32_t size, int64_t num, const int32_t *row_ptr, const int32_t *col, const uint16_t *val)
 {
   const int32_t rows      = (A->num_rows + size - 1) / size, cols = (A->num_cols + size - 1) / size;
   void *const   local_ptr = local_copy(S, row_ptr, ((size_t)rows + 1) * sizeof *row_ptr), *const local_col = local_copy(S, col, (size_t)num * sizeof *col), *const local_val = local_copy(S, val, (size_t)num * (size_t)(size * size) * sizeof *val);
 
   if (local_ptr == NULL || local_col == NULL || local_val == NULL) return CUSPARSE_STATUS_ALLOC_FAILED;
-  if (size == 1) return cusparseCreateCsr(&S->A, rows, cols, num, local_ptr, local_col, local_val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_16F);
   return cusparseCreateBsr(&S->A, rows, cols, num, size, size, local_ptr, local_col, local_val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_16F, CUSPARSE_ORDER_ROW);
 }
 
-static cusparseStatus_t set_up(cusparse_narrow *S, const tc_matrix *A, int32_t size, int32_t n)
+static cusparseStatus_t set_up(cusparse_bsr *S, const tc_matrix *A, int32_t size, int32_t n)
 {
   const int64_t    rows = (A->num_rows + size - 1) / size * (int64_t)size, cols = (A->num_cols + size - 1) / size * (int64_t)size;
   int32_t         *row_ptr, *col;
@@ -85,38 +83,37 @@ static cusparseStatus_t set_up(cusparse_narrow *S, const tc_matrix *A, int32_t s
   free(col);
   free(val);
   TRY(status);
-  S->algorithm = size > 1 ? CUSPARSE_SPMM_BSR_ALG1 : CUSPARSE_SPMM_CSR_ALG2;
-  S->alpha     = 1;
-  b            = local_copy(S, NULL, (size_t)(cols * n) * sizeof(uint16_t));
-  c            = local_copy(S, NULL, (size_t)(rows * n) * sizeof(uint16_t));
+  S->alpha = 1;
+  b        = local_copy(S, NULL, (size_t)(cols * n) * sizeof(uint16_t));
+  c        = local_copy(S, NULL, (size_t)(rows * n) * sizeof(uint16_t));
   if (b == NULL || c == NULL) return CUSPARSE_STATUS_ALLOC_FAILED;
   TRY(cusparseCreate(&S->handle));
   TRY(cusparseCreateDnMat(&S->B, cols, n, n, b, CUDA_R_16F, CUSPARSE_ORDER_ROW));
   TRY(cusparseCreateDnMat(&S->C, rows, n, n, c, CUDA_R_16F, CUSPARSE_ORDER_ROW));
-  TRY(cusparseSpMM_bufferSize(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, S->algorithm, &bytes));
+  TRY(cusparseSpMM_bufferSize(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, CUSPARSE_SPMM_BSR_ALG1, &bytes));
   buffer = local_copy(S, NULL, bytes);
   if (buffer == NULL) return CUSPARSE_STATUS_ALLOC_FAILED;
-  return cusparseSpMM(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, S->algorithm, buffer);
+  return cusparseSpMM(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, CUSPARSE_SPMM_BSR_ALG1, buffer);
 }
 
-cusparse_narrow *cusparse_narrow_create(const tc_matrix *A, int32_t block, int32_t n, char *why)
+cusparse_bsr *cusparse_bsr_create(const tc_matrix *A, int32_t block, int32_t n, char *why)
 {
-  cusparse_narrow *S      = calloc(1, sizeof *S);
-  cusparseStatus_t status = S ? set_up(S, A, block > 0 ? block : 1, n) : CUSPARSE_STATUS_ALLOC_FAILED;
+  cusparse_bsr *S      = calloc(1, sizeof *S);
+  cusparseStatus_t status = S ? set_up(S, A, block, n) : CUSPARSE_STATUS_ALLOC_FAILED;
 
   why[0] = 0;
   if (status == CUSPARSE_STATUS_SUCCESS && cudaDeviceSynchronize() == cudaSuccess) return S;
   cudaGetLastError();
   snprintf(why, 128, "%s", cusparseGetErrorString(status));
-  cusparse_narrow_destroy(&S);
+  cusparse_bsr_destroy(&S);
   return NULL;
 }
 
-void cusparse_narrow_destroy(cusparse_narrow **narrow)
+void cusparse_bsr_destroy(cusparse_bsr **bsr)
 {
-  cusparse_narrow *S = *narrow;
+  cusparse_bsr *S = *bsr;
 
-  *narrow = NULL;
+  *bsr = NULL;
   if (S == NULL) return;
   if (S->C) cusparseDestroyDnMat(S->C);
   if (S->B) cusparseDestroyDnMat(S->B);
@@ -126,7 +123,7 @@ void cusparse_narrow_destroy(cusparse_narrow **narrow)
   free(S);
 }
 
-int cusparse_narrow_multiply(const cusparse_narrow *S)
+int cusparse_bsr_multiply(const cusparse_bsr *S)
 {
-  return cusparseSpMM(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, S->algorithm, S->memory[5]) != CUSPARSE_STATUS_SUCCESS;
+  return cusparseSpMM(S->handle, CUSPARSE_OPERATION_NON_TRANSPOSE, CUSPARSE_OPERATION_NON_TRANSPOSE, &S->alpha, S->A, S->B, &S->beta, S->C, CUDA_R_32F, CUSPARSE_SPMM_BSR_ALG1, S->memory[5]) != CUSPARSE_STATUS_SUCCESS;
 }
