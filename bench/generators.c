@@ -26,6 +26,18 @@ void tc_random_uniform(int64_t n, uint64_t seed, double *x)
   for (int64_t i = 0; i < n; ++i) x[i] = 2 * tc_to_unit(tc_mix(first + (uint64_t)i)) - 1;
 }
 
+void tc_random_permutation(int32_t n, uint64_t seed, int32_t *p)
+{
+  uint64_t state = tc_mix(seed);
+
+  for (int32_t i = 0; i < n; ++i) {
+    const int32_t k = tc_next_below(&state, (int64_t)i + 1);
+
+    if (k < i) p[i] = p[k]; // the next number goes to a random place, what was there to the end
+    p[k] = i;
+  }
+}
+
 int32_t tc_sort_unique(int32_t num, int32_t *col)
 {
   int32_t used = 0;

@@ -25,3 +25,6 @@ void tc_random_normal(int64_t n, uint64_t seed, double *x);
 
 /* The same between -1 and 1, in a tenth of the time. Fewer numbers are the first ones of more. */
 void tc_random_uniform(int64_t n, uint64_t seed, double *x);
+
+/* 0 to n - 1 in a random order, the same for the same seed */
+void tc_random_permutation(int32_t n, uint64_t seed, int32_t *p);

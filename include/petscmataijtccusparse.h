@@ -82,6 +82,23 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMMs[];
 
 /*E
+   MatAIJTCCUSPARSEReorder - In which order the rows of a matrix of type `MATAIJTCCUSPARSE` are packed for products with a dense matrix; the results are the same bit for bit
+
+   Values:
++  `MAT_AIJTCCUSPARSE_REORDER_NONE` - in natural order, or as the points of a grid are recognised to lie
+-  `MAT_AIJTCCUSPARSE_REORDER_RCM`  - reverse Cuthill-McKee, by `MatGetOrdering()`
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMMReorder()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_REORDER_NONE,
+  MAT_AIJTCCUSPARSE_REORDER_RCM
+} MatAIJTCCUSPARSEReorder;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSEReorders[];
+
+/*E
    MatAIJTCCUSPARSEArithmetic - Which units of the GPU multiply a matrix of type `MATAIJTCCUSPARSE`; the results are the same bit for bit
 
    Values:
@@ -137,6 +154,7 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetPrecision(Mat, MatAIJTCCUSPARSEPr
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetEager(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat, MatAIJTCCUSPARSESpMM);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat, MatAIJTCCUSPARSEReorder);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat, PetscInt64 *, const char *[]);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat);

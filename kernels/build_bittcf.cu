@@ -111,12 +111,16 @@ static tc_status tc_look_at_rows(tc_build &B)
 static tc_status tc_choose_order(tc_build &B)
 {
   const int32_t   *col[TC_BITTCF_PROBES];
+  int32_t          length[TC_BITTCF_PROBES];
   tc_build_orders  orders = {};
   tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS];
 
-  for (int p = 0; p < TC_BITTCF_PROBES; ++p) col[p] = B.host_news.probe_col[p];
-  orders.num = tc_bittcf_orders(B.A->num_rows, col, B.host_news.probe_length, orders.of);
-  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, orders, B.news));
+  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
+    col[p]    = B.host_news.probe_col[p];
+    length[p] = B.A->row_order == nullptr ? B.host_news.probe_length[p] : 0;
+  }
+  orders.num = tc_bittcf_orders(B.A->num_rows, col, length, orders.of);
+  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, B.A->row_order, orders, B.news));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
   for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
   const int best = tc_bittcf_best_order(orders.num, sample);
@@ -152,7 +156,7 @@ static tc_status tc_make_windows(tc_build &B)
     C.cut(B.num_pairs, (int64_t)clusters + 1);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
-  TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.length));
+  TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.A->row_order, B.length));
   TC_CALL(tc_launch("tc_build_bittcf_measure", tc_build_bittcf_measure_kernel, blocks_of((int64_t)T.num_windows + 1, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size, B.news));
   TC_CALL(tc_scan(B, B.size, (int64_t)T.num_windows + 1, tc_sizes_together()));
   TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&all, B.size + T.num_windows, sizeof all, cudaMemcpyDeviceToHost, B.stream)));

@@ -169,11 +169,11 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_block
 
   Work:   a warp per neighbourhood of a sample; blockIdx.y is the order
   Lanes:  a row each
-  Arrays: row_ptr, col of the matrix; news; all device
+  Arrays: row_ptr, col, row_order of the matrix, the last may be NULL; news; all device
   Writes: adds to news->sample, which were 0
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf_order.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sample_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const __grid_constant__ tc_build_orders orders, tc_build_news *__restrict__ news)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sample_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const int32_t *__restrict__ row_order, const __grid_constant__ tc_build_orders orders, tc_build_news *__restrict__ news)
 {
   static_assert(TC_BITTCF_NEIGHBOURS * TC_BITTCF_ROWS == tc_warp_size, "a row of a neighbourhood per lane");
   const tc_bittcf_order &O    = orders.of[blockIdx.y];
@@ -181,7 +181,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sampl
   const int32_t          i = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size, num = tc_bittcf_sample_size(&O);
 
   if (i >= num) return;
-  const int32_t row   = tc_bittcf_sampled_row(&O, num_rows, i, num, lane);
+  const int32_t row   = tc_bittcf_row_at(row_order, tc_bittcf_sampled_row(&O, num_rows, i, num, lane));
   const int32_t begin = row < 0 ? 0 : row_ptr[row], length = row < 0 ? 0 : min(row_ptr[row + 1] - begin, static_cast<int32_t>(TC_SPMM_SEGMENT));
   const auto    at     = [=](int32_t e) { return __ldg(col + e); };
   tc_merge      merge(begin, length, at);
@@ -203,11 +203,11 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_sampl
 
   Work:   a packed row per thread
   Lanes:  consecutive packed rows
-  Arrays: the view up to long_first; row_ptr [num_rows + 1]; length [8 * num_windows]; all device
+  Arrays: the view up to long_first; row_ptr [num_rows + 1]; row_order [num_rows] or NULL; length [8 * num_windows]; all device
   Writes: row_id, csr_first, length once each
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place_kernel(const __grid_constant__ tc_bittcf T, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ length)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place_kernel(const __grid_constant__ tc_bittcf T, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ row_order, uint16_t *__restrict__ length)
 {
   constexpr int32_t rows   = TC_BITTCF_ROWS;
   const int64_t     packed = (int64_t)blockIdx.x * tc_build_threads + threadIdx.x, slot = packed - (int64_t)rows * T.num_row_windows;
@@ -215,7 +215,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
 
   if (packed >= (int64_t)rows * T.num_windows) return;
   if (slot < 0) {
-    const int32_t row = tc_bittcf_row(&T.order, T.num_rows, static_cast<int32_t>(packed / rows), static_cast<int32_t>(packed % rows));
+    const int32_t row = tc_bittcf_row_at(row_order, tc_bittcf_row(&T.order, T.num_rows, static_cast<int32_t>(packed / rows), static_cast<int32_t>(packed % rows)));
 
     if (row >= 0 && row_ptr[row + 1] - row_ptr[row] < TC_BITTCF_LONG_ROW) {
       id      = row;

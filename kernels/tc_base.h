@@ -61,6 +61,7 @@ typedef struct {
   const int32_t *col;     // [row_ptr[num_rows]]
   int32_t        row_group; // rows of a node that are likely to share their columns, as PETSc's block size; 0 or 1: none
   tc_precision   precision; // in which a format is to keep the values
+  const int32_t *row_order; // [num_rows] the row in each place, a permutation, for formats that may regroup rows; NULL: natural order, or what the format finds
 } tc_csr;
 
 /* The same where a backend keeps it */
@@ -70,6 +71,7 @@ typedef struct {
   const int32_t *row_ptr, *col; // [num_rows + 1], [nnz], local
   int32_t        row_group;
   tc_precision   precision;
+  const int32_t *row_order; // local
 } tc_csr_local;
 
 typedef enum { TC_OP_SPMV } tc_op;

@@ -6,7 +6,7 @@
   up by itself. Eight packed rows are a window. row_id says what a packed row is: a row of the matrix, or ~slot, slot the place of a segment's sum among the partial
   sums, or TC_BITTCF_NO_ROW. csr_first: its first entry in CSR, 0 if it has none. Windows of rows come before those of segments.
 
-  Windows of rows: tc_bittcf_order says which rows meet. Windows of segments: long rows in blocks of 8; the windows of a block, from window long_first[block] after
+  Windows of rows: tc_bittcf_order says which rows meet, or the pattern's row_order does, and tc_bittcf_order, natural order then, which places in that. Windows of segments: long rows in blocks of 8; the windows of a block, from window long_first[block] after
   those of rows on, hold the first segment of each row of the block, then the second, and so on: segment s of long row r is packed row, and slot,
   8 * (long_first[r / 8] + s) + r % 8, counted from the first window of segments.
 
@@ -115,7 +115,7 @@ TC_BOTH_SIDES int tc_bittcf_is_wide(int32_t smallest, int32_t largest)
   return largest - smallest > 0xffff;
 }
 
-/* The matrix row that is packed row `i` of window `w`, -1 if there is none; no row is packed twice */
+/* The matrix row, or its place in row_order, that is packed row `i` of window `w`, -1 if there is none; no row is packed twice */
 TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, int32_t w, int32_t i)
 {
   const int32_t brick = w / (O->brick[0] * O->brick[1] * O->brick[2]), rest = w % (O->brick[0] * O->brick[1] * O->brick[2]);
@@ -126,6 +126,12 @@ TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, 
   const int64_t row = (z * O->n[1] + y) * O->n[0] + x;
 
   return x < O->n[0] && y < O->n[1] && z < O->n[2] && row < num_rows ? (int32_t)row : -1;
+}
+
+/* The matrix row in a place that tc_bittcf_row() gives */
+TC_BOTH_SIDES int32_t tc_bittcf_row_at(const int32_t *row_order, int32_t place)
+{
+  return place < 0 || row_order == NULL ? place : row_order[place];
 }
 
 /* Windows of rows in that order */

@@ -1,6 +1,6 @@
 /*
   Choosing a tc_bittcf_order: candidates are natural order and, where a few rows look as if the matrix came from a grid, bricks of neighbouring lines. Each is tried on a
-  sample; the cheapest wins. Plain C, the same on the host and in the host code of the CUDA builder.
+  sample; the cheapest wins. Rows that come in an order of their own, the pattern's row_order, stay in it. Plain C, the same on the host and in the host code of the CUDA builder.
 */
 #pragma once
 #include "tc_bittcf.h"
@@ -39,7 +39,7 @@ TC_BOTH_SIDES int32_t tc_bittcf_sample_size(const tc_bittcf_order *O)
 }
 
 /*
-  The row that is packed row `i` of neighbourhood `s` of the `num` that a sample consists of, -1 if there is none. In bricks that are several lines thick, the windows of
+  The row, or its place in row_order, that is packed row `i` of neighbourhood `s` of the `num` that a sample consists of, -1 if there is none. In bricks that are several lines thick, the windows of
   a neighbourhood are those of 2 x 2 lines; else they follow each other.
 */
 TC_BOTH_SIDES int32_t tc_bittcf_sampled_row(const tc_bittcf_order *O, int32_t num_rows, int32_t s, int32_t num, int32_t i)

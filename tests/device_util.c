@@ -120,7 +120,7 @@ static int32_t *narrow_row_ptr(const tc_matrix *A)
 static tc_csr_local csr_on_device(device_matrix *M, tc_precision precision, const tc_matrix *A)
 {
   int32_t     *row_ptr = narrow_row_ptr(A);
-  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, precision};
+  tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, precision, NULL};
 
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
   local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));

@@ -12,7 +12,8 @@
 static const tc_precision precisions[] = {TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16};
 
 enum {
-  NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(precisions)
+  NUM_PRECISIONS = PETSC_STATIC_ARRAY_LENGTH(precisions),
+  MANY_NONZEROS  = 20000 /* for which one number of columns has to do */
 };
 
 static PetscBool rounds[NUM_PRECISIONS][2]; /* a product A B, the others with 2:4 tiles, was not within the bound of double precision */
@@ -90,14 +91,18 @@ static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *S)
     {MAT_AIJTCCUSPARSE_PRECISION_FP64, MAT_AIJTCCUSPARSE_SPMM_AUTO    },
   };
   static const char *const thorough[] = {"elasticity", "skewed", "lp", "long487", "no_rows", "nothing"};
-  static const PetscInt    all[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 130}, few[] = {1, 9, 33};
-  PetscBool                many = PETSC_FALSE, crashes;
-  tc_matrix                A    = *S;
+  static const PetscInt    all[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 130}, few[] = {9, 1, 33};
+  const PetscInt          *columns = few;
+  PetscInt                 num     = S->nnz < MANY_NONZEROS ? PETSC_STATIC_ARRAY_LENGTH(few) : 1;
+  PetscBool                crashes;
+  tc_matrix                A = *S;
   Mat                      M;
 
   PetscFunctionBeginUser;
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(thorough); i++) {
-    if (strcmp(name, thorough[i]) == 0) many = PETSC_TRUE;
+    if (strcmp(name, thorough[i]) != 0) continue;
+    columns = all;
+    num     = PETSC_STATIC_ARRAY_LENGTH(all);
   }
   PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &M));
   PetscCall(ProductCrashes(M, &crashes));
@@ -114,7 +119,7 @@ static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *S)
     PetscCall(MatAIJTCCUSPARSESetPrecision(M, order[p].precision));
     PetscCall(MatAIJTCCUSPARSESetSpMM(M, order[p].spmm));
     for (int pass = 0; pass < 2; pass++) { /* packed anew, then refilled */
-      PetscCall(CheckProducts(name, M, &A, many && pass == 0 ? PETSC_STATIC_ARRAY_LENGTH(all) : PETSC_STATIC_ARRAY_LENGTH(few), many && pass == 0 ? all : few, order[p].precision, order[p].spmm));
+      PetscCall(CheckProducts(name, M, &A, pass == 0 ? num : 1, pass == 0 ? columns : few, order[p].precision, order[p].spmm));
       if (pass == 1) continue;
       PetscCall(MatScale(M, factor));
       for (int64_t e = 0; e < S->nnz; e++) A.val[e] *= factor;

@@ -287,6 +287,7 @@ int main(int argc, char **args)
   if (size == 1) PetscCall(TestBreakEven());
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());
+  PetscCall(TestProductReorder());
   PetscCall(TestProductSolvers());
   PetscCall(MatTestEachMatrix(CheckMatrix));
   return MatTestEnd();

@@ -45,7 +45,7 @@ static void *new_bytes(size_t bytes)
 typedef struct {
   const tc_backend *backend;
   tc_csr_local      pattern;
-  void             *row_ptr, *col, *val;
+  void             *row_ptr, *col, *val, *row_order;
 } local_matrix;
 
 static void check(const tc_backend *backend, tc_status status, const char *what)
@@ -63,17 +63,28 @@ static void *local_copy(const tc_backend *backend, const void *host, size_t byte
   return local;
 }
 
+/* Where rows come in groups they also come in a random order: each format takes what it knows of. Else NULL. */
+static int32_t *new_order(const tc_matrix *A, int32_t row_group)
+{
+  int32_t *order = row_group > 1 ? new_bytes((size_t)A->num_rows * sizeof *order) : NULL;
+
+  if (order) tc_random_permutation(A->num_rows, 7, order);
+  return order;
+}
+
 static local_matrix local_new(const tc_backend *backend, const tc_matrix *A, int32_t row_group)
 {
   local_matrix L       = {.backend = backend};
-  int32_t     *row_ptr = new_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr);
+  int32_t     *row_ptr = new_bytes(((size_t)A->num_rows + 1) * sizeof *row_ptr), *order = new_order(A, row_group);
 
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
   L.row_ptr = local_copy(backend, row_ptr, ((size_t)A->num_rows + 1) * sizeof *row_ptr);
   L.col     = local_copy(backend, A->col, (size_t)A->nnz * sizeof *A->col);
   L.val     = local_copy(backend, A->val, (size_t)A->nnz * sizeof *A->val);
-  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group, precision};
+  if (order) L.row_order = local_copy(backend, order, (size_t)A->num_rows * sizeof *order);
+  L.pattern = (tc_csr_local){A->num_rows, A->num_cols, A->nnz, L.row_ptr, L.col, row_group, precision, L.row_order};
   free(row_ptr);
+  free(order);
   return L;
 }
 
@@ -82,6 +93,7 @@ static void local_free(local_matrix *L)
   L->backend->release(L->row_ptr);
   L->backend->release(L->col);
   L->backend->release(L->val);
+  L->backend->release(L->row_order);
 }
 
 /* --- views */
@@ -108,12 +120,15 @@ static void set_array(any_view *view, const tc_array *array, void *pointer)
 static void host_view(const tc_format *format, const tc_matrix *A, int32_t row_group, any_view *view)
 {
   tc_csr   pattern = tc_matrix_pattern(A);
+  int32_t *order   = new_order(A, row_group);
   tc_array arrays[TC_MAX_ARRAYS];
   int      num;
 
   pattern.row_group = row_group;
   pattern.precision = precision;
+  pattern.row_order = order;
   if (format->build(&pattern, view) != TC_OK) die("host build", tc_last_error());
+  free(order);
   num = format->arrays(view, arrays);
   for (int i = 0; i < num; ++i) {
     if (arrays[i].role == TC_ROLE_VALUE || arrays[i].role == TC_ROLE_SCRATCH) set_array(view, &arrays[i], new_bytes(arrays[i].count * arrays[i].item_size));

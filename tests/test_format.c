@@ -81,7 +81,7 @@ static void dasp_regular_tiles_by_hand(void **state)
 {
   int64_t row_ptr[9];
   int32_t col[64];
-  tc_csr  full = {8, 8, row_ptr, col, 1, TC_PRECISION_F64};
+  tc_csr  full = {8, 8, row_ptr, col, 1, TC_PRECISION_F64, NULL};
   tc_dasp D;
 
   (void)state;
@@ -104,7 +104,7 @@ static void dasp_long_row_by_hand(void **state)
   enum { LENGTH = TC_DASP_SEGMENT + 2 }; // a full segment and one of 2 entries
   static int32_t col[LENGTH];
   const int64_t  row_ptr[2] = {0, LENGTH};
-  const tc_csr   row        = {1, LENGTH, row_ptr, col, 1, TC_PRECISION_F64};
+  const tc_csr   row        = {1, LENGTH, row_ptr, col, 1, TC_PRECISION_F64, NULL};
   tc_dasp        D;
 
   (void)state;
@@ -341,7 +341,7 @@ static void bad_patterns_are_refused(void **state)
 
   (void)state;
   for (size_t b = 0; b < sizeof bad / sizeof bad[0]; ++b) {
-    const tc_csr A = {bad[b].num_rows, bad[b].num_cols, bad[b].row_ptr, bad[b].col, 1, TC_PRECISION_F64};
+    const tc_csr A = {bad[b].num_rows, bad[b].num_cols, bad[b].row_ptr, bad[b].col, 1, TC_PRECISION_F64, NULL};
 
     for (int f = 0; f < (tc_formats(&num), num); ++f) {
       view_space view;

@@ -11,11 +11,18 @@
 static const int32_t num_columns[] = {1, 3, 8, 9, 17};
 enum { NUM_WIDTHS = sizeof num_columns / sizeof num_columns[0] };
 
+static int shuffled; // are rows packed in a random order?
+
 static void pack(const tc_matrix *A, tc_bittcf *T)
 {
-  const tc_csr pattern = tc_matrix_pattern(A);
+  tc_csr   pattern = tc_matrix_pattern(A);
+  int32_t *order   = malloc(((size_t)A->num_rows + 1) * sizeof *order);
 
+  assert_non_null(order);
+  tc_random_permutation(A->num_rows, 7, order);
+  if (shuffled) pattern.row_order = order;
   ASSERT_OK(tc_format_bittcf.build(&pattern, T));
+  free(order);
   T->val = malloc(((size_t)A->nnz + 1) * sizeof(double));
   assert_non_null(T->val);
   ASSERT_OK(tc_bittcf_refill_host(T, A->val));
@@ -37,6 +44,13 @@ static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
   const void             *columns = masks_of(T, w) + W->num_groups;
 
   return W->wide ? ((const int32_t *)columns)[at] : W->base + ((const uint16_t *)columns)[at];
+}
+
+/* With rows in natural order, or that of a grid, and with rows shuffled */
+static void in_both_orders(void (*check)(const test_case *C))
+{
+  for (shuffled = 0; shuffled < 2; ++shuffled) test_all_cases(check);
+  shuffled = 0;
 }
 
 /* 11 rows: 0 and 2 share columns 1 and 70000, row 8 is alone in the second window, row 10 has columns that 16 bits hold */
@@ -174,7 +188,7 @@ static void check_entries(const test_case *C)
 static void every_entry_once(void **state)
 {
   (void)state;
-  test_all_cases(check_entries);
+  in_both_orders(check_entries);
 }
 
 static void check_rows(const test_case *C)
@@ -197,7 +211,7 @@ static void check_rows(const test_case *C)
 static void every_row_once(void **state)
 {
   (void)state;
-  test_all_cases(check_rows);
+  in_both_orders(check_rows);
 }
 
 static void check_clusters(const test_case *C)
@@ -237,7 +251,7 @@ static void check_clusters(const test_case *C)
 static void clusters_name_their_columns(void **state)
 {
   (void)state;
-  test_all_cases(check_clusters);
+  in_both_orders(check_clusters);
 }
 
 static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n, int add)
@@ -277,7 +291,7 @@ static void check_products(const test_case *C)
 static void products_have_the_defined_bits(void **state)
 {
   (void)state;
-  test_all_cases(check_products);
+  in_both_orders(check_products);
 }
 
 /* Rows of B that no entry refers to do not matter, nor does what is not finite elsewhere */
@@ -334,8 +348,50 @@ static void grids_are_found(void **state)
     if (T.order.n[0] != grids[g].line || T.order.n[1] != grids[g].lines) fail_msg("%s: lines of %d, planes of %d lines", grids[g].generator, T.order.n[0], T.order.n[1]);
     if (T.cluster_windows != grids[g].windows || T.num_clusters == 0 || T.order.brick[0] * T.order.brick[1] * T.order.brick[2] != T.cluster_windows) fail_msg("%s: %d clusters of %d windows, bricks of %d x %d x %d", grids[g].generator, T.num_clusters, T.cluster_windows, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
     unpack(&T);
+    shuffled = 1;
+    pack(&A, &T); // rows that come in an order stay in it
+    shuffled = 0;
+    assert_int_equal(T.order.n[0], A.num_rows);
+    unpack(&T);
     tc_matrix_free(&A);
   }
+}
+
+/* 10 rows of which 1 is long: each window has the rows of 8 places, the long one leaves its place empty; and what is no permutation is refused */
+static void order_by_hand(void **state)
+{
+  int32_t   order[10] = {9, 3, 1, 7, 0, 8, 2, 4, 6, 5};
+  tc_matrix A;
+  tc_csr    pattern;
+  tc_bittcf T;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(10, 300, 9 + 256, &A));
+  for (int32_t i = 0; i < 10; ++i) {
+    const int32_t length = i == 1 ? 256 : 1;
+
+    A.row_ptr[i + 1] = A.row_ptr[i] + length;
+    for (int32_t k = 0; k < length; ++k) A.col[A.row_ptr[i] + k] = k + 10 * i;
+  }
+  pattern           = tc_matrix_pattern(&A);
+  pattern.row_order = order;
+
+  ASSERT_OK(tc_format_bittcf.build(&pattern, &T));
+
+  assert_int_equal(T.num_row_windows, 2);
+  for (int32_t i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 10 && order[i] != 1 ? order[i] : TC_BITTCF_NO_ROW);
+  assert_int_equal(T.csr_first[0], 8 + 256);
+  assert_int_equal(T.window[0].num_groups, 2); // columns 0, 20, 30, 40 of rows 0, 2, 3, 4 | 70, 80, 90, 90 of rows 7, 8, 9
+  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){0, 20, 30, 40, 70, 80, 90, 90})[at]);
+  assert_int_equal(masks_of(&T, 0)[0], 1 << 16 | 2 << 24 | 4 << 4 | 8u << 28);
+  assert_int_equal(masks_of(&T, 0)[1], 1 << 12 | 2 << 20 | 4);
+  assert_int_equal(T.window[1].num_groups, 1);
+  tc_format_destroy(&tc_format_bittcf, &T);
+  for (int i = 0; i < 3; ++i) {
+    order[5] = i == 0 ? order[6] : i == 1 ? -1 : A.num_rows;
+    assert_int_equal(tc_format_bittcf.build(&pattern, &T), TC_ERR_ARG);
+  }
+  tc_matrix_free(&A);
 }
 
 /* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer) */
@@ -376,6 +432,7 @@ int main(void)
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),
+    cmocka_unit_test(order_by_hand),
     cmocka_unit_test(failed_allocations),
   };
 

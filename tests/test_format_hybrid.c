@@ -119,7 +119,7 @@ static void layout_by_hand(void **state)
   /* the slice is rows 2 and 0; distances -1 0 2 and 0 3 */
   static const int32_t row_id[3] = {2, 0, 1}, base[4] = {-1, 0, 2, 0};
   static const uint8_t entry[128] = {0, 0, 0, 0xff, 1, 3, 0xff, 0xff}, code[128] = {2, 3, 4, 0, 0, 1, 0, 0};
-  const tc_csr         A          = {3, 5, row_ptr, col, 0, TC_PRECISION_F64};
+  const tc_csr         A          = {3, 5, row_ptr, col, 0, TC_PRECISION_F64, NULL};
   tc_hybrid            H;
 
   (void)state;

@@ -376,7 +376,7 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
 
 static void choices(void **state)
 {
-  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
+  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1}, reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
 
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
@@ -389,8 +389,10 @@ static void choices(void **state)
     expect_choice("laplace27", 12, 8, &by_default, "hybrid");
     expect_choice("laplace27", 12, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
-    expect_choice("stencil27_window", 16, 63, &by_default, "csr");
-    expect_choice("stencil27_window", 16, 64, &by_default, with_tiles ? "bittcf" : "csr");
+    expect_choice("stencil27_window", 16, 8, &by_default, "csr");
+    expect_choice("stencil27_window", 16, 128, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 8, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &exact, "hybrid");
     expect_choice("elasticity", 8, 8, &tiles, with_tiles ? "bittcf" : NULL);
@@ -399,6 +401,9 @@ static void choices(void **state)
     expect_choice("elasticity", 8, 64, &no_clusters, with_tiles ? "bittcf" : NULL);
     expect_choice("elasticity", 8, 32, &exact_tiles, NULL);
     expect_choice("rmat", 10, 32, &by_default, "csr");
+    expect_choice("rmat", 10, 31, &reordered, "csr");
+    expect_choice("rmat", 10, 32, &reordered, with_tiles ? "bittcf" : "csr");
+    expect_choice("rmat", 10, 32, &exact_reordered, "csr");
     expect_choice("long487", 64, 8, &by_default, "csr");
   }
 }

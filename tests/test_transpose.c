@@ -9,7 +9,7 @@
 static tc_csr_local local_pattern(const tc_matrix *A)
 {
   int32_t     *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr);
-  tc_csr_local pattern = {A->num_rows, A->num_cols, A->nnz, row_ptr, A->col, 1, TC_PRECISION_F64};
+  tc_csr_local pattern = {A->num_rows, A->num_cols, A->nnz, row_ptr, A->col, 1, TC_PRECISION_F64, NULL};
 
   assert_non_null(row_ptr);
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
@@ -81,7 +81,7 @@ static void serves_every_shape(void **state)
 static void by_hand(void **state)
 {
   static const int32_t row_ptr[] = {0, 2, 2, 5}, col[] = {1, 3, 0, 1, 3};
-  const tc_csr_local   A = {3, 4, 5, row_ptr, col, 1, TC_PRECISION_F64};
+  const tc_csr_local   A = {3, 4, 5, row_ptr, col, 1, TC_PRECISION_F64, NULL};
   int32_t              t_row_ptr[5], t_col[5], perm[5];
   const int32_t        expected_row_ptr[] = {0, 1, 3, 3, 5}, expected_col[] = {2, 0, 2, 0, 2}, expected_perm[] = {2, 0, 3, 1, 4};
   const double         from[] = {10, 11, 12, 13, 14}, expected[] = {12, 10, 13, 11, 14};

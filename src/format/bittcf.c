@@ -37,7 +37,7 @@ static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int3
   uint32_t        holders, group = 0; // windows that hold a column of the present group
 
   for (int32_t i = 0; i < L.num; ++i) {
-    const int32_t row = tc_bittcf_sampled_row(O, A->num_rows, s, num, i), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
+    const int32_t row = tc_bittcf_row_at(A->row_order, tc_bittcf_sampled_row(O, A->num_rows, s, num, i)), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
 
     L.next[i] = A->col + (row < 0 ? 0 : A->row_ptr[row]);
     L.end[i]  = L.next[i] + length;
@@ -67,7 +67,7 @@ static void choose_order(const tc_csr *A, tc_bittcf *T)
   for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
     const int32_t row = tc_bittcf_probed_row(A->num_rows, p);
 
-    length[p] = row < A->num_rows && row_length(A, row) < TC_BITTCF_LONG_ROW ? row_length(A, row) : 0;
+    length[p] = A->row_order == NULL && row < A->num_rows && row_length(A, row) < TC_BITTCF_LONG_ROW ? row_length(A, row) : 0;
     col[p]    = A->col + (length[p] > 0 ? A->row_ptr[row] : 0);
   }
   num = tc_bittcf_orders(A->num_rows, col, length, orders);
@@ -118,7 +118,8 @@ static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
   const int32_t rows = TC_BITTCF_ROWS;
 
   for (int64_t packed = 0; packed < (int64_t)rows * T->num_windows; ++packed) {
-    const int32_t row = packed < (int64_t)rows * T->num_row_windows ? tc_bittcf_row(&T->order, T->num_rows, (int32_t)(packed / rows), (int32_t)(packed % rows)) : -1;
+    const int32_t place = packed < (int64_t)rows * T->num_row_windows ? tc_bittcf_row(&T->order, T->num_rows, (int32_t)(packed / rows), (int32_t)(packed % rows)) : -1;
+    const int32_t row = tc_bittcf_row_at(A->row_order, place);
     const int     used = row >= 0 && row_length(A, row) < TC_BITTCF_LONG_ROW;
 
     T->row_id[packed]    = used ? row : TC_BITTCF_NO_ROW;
@@ -311,6 +312,21 @@ static tc_status make_clusters(tc_bittcf *T)
   return status;
 }
 
+/* Is row_order, where there is one, a permutation? */
+static tc_status check_row_order(const tc_csr *A)
+{
+  unsigned char *seen  = NULL;
+  int32_t        place = 0;
+
+  if (A->row_order == NULL) return TC_OK;
+  TC_CALL(new_array(&seen, A->num_rows, sizeof *seen));
+  memset(seen, 0, (size_t)A->num_rows);
+  while (place < A->num_rows && A->row_order[place] >= 0 && A->row_order[place] < A->num_rows && !seen[A->row_order[place]]) seen[A->row_order[place++]] = 1;
+  free(seen);
+  TC_CHECK(place == A->num_rows, TC_ERR_ARG, "row %d in place %d of an order of %d rows, expected each row once", A->row_order[place], place, A->num_rows);
+  return TC_OK;
+}
+
 static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
 {
   uint16_t *length = NULL;
@@ -343,6 +359,7 @@ static tc_status bittcf_build(const tc_csr *A, void *view)
   tc_status status;
 
   TC_CALL(tc_csr_check(A));
+  TC_CALL(check_row_order(A));
   TC_CHECK(A->num_rows <= MAX_ROWS, TC_ERR_LIMIT, "%d rows, format bittcf holds at most %d", A->num_rows, MAX_ROWS);
   memset(view, 0, sizeof(tc_bittcf));
   status = build_arrays(A, view);

@@ -41,6 +41,7 @@ typedef struct {
   PetscBool                  eager;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
+  MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
 } MatTCSettings;
 
 /* Memory of the backend through which a vector of the other side passes */
@@ -67,18 +68,19 @@ typedef struct {
 
 /* What is packed for products with the matrix, or with its transpose, and what became of it */
 typedef struct {
-  const char   *format;    /* NULL: what the settings say, as to the precision, too */
-  tc_precision  precision; /* of that format */
-  tc_plan      *plan;      /* NULL before the first product, and while declined */
-  tc_transpose *transpose; /* that owns the plan; NULL for the matrix itself */
-  tc_counters   retired;   /* counts of the plans that are gone */
-  int64_t       nonempty_rows;
-  PetscBool     prepared, declined; /* pattern built but values never gathered; parent's operations in use */
-  tc_key        prepared_for, declined_for;
-  char          reason[256]; /* why declined */
-  tc_stream     stream;      /* of the last product */
-  double        conversion_ms; /* of the last rebuild */
-  MatTCTrial    trial;         /* of the matrix itself, not of its transpose */
+  const char             *format;    /* NULL: what the settings say, as to the precision, too */
+  tc_precision            precision; /* of that format */
+  tc_plan                *plan;      /* NULL before the first product, and while declined */
+  tc_transpose           *transpose; /* that owns the plan; NULL for the matrix itself */
+  tc_counters             retired;   /* counts of the plans that are gone */
+  int64_t                 nonempty_rows;
+  MatAIJTCCUSPARSEReorder reordered;          /* how the rows of what is packed were regrouped */
+  PetscBool               prepared, declined; /* pattern built but values never gathered; parent's operations in use */
+  tc_key                  prepared_for, declined_for;
+  char                    reason[256];   /* why declined */
+  tc_stream               stream;        /* of the last product */
+  double                  conversion_ms; /* of the last rebuild */
+  MatTCTrial              trial;         /* of the matrix itself, not of its transpose */
 } MatTCSide;
 
 typedef enum {
@@ -188,13 +190,16 @@ typedef struct {
   const int32_t  *device_row_ptr, *device_col;
   int32_t        *narrow; /* copies, for the ids of the core and on the device; else NULL */
   int64_t        *wide;
-  void           *uploaded;
+  void           *uploaded, *uploaded_order;
 } MatTCPattern;
 
 PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetLocal(Mat, const tc_backend *, tc_stream, MatTCPattern *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCPatternRestore(Mat, const tc_backend *, MatTCPattern *);
+
+/* reorder.c */
+PETSC_INTERN PetscErrorCode MatTCGetRowOrder(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, int32_t **);
 
 /* vecstage.c */
 typedef enum {

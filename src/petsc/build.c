@@ -22,8 +22,19 @@ static void MatTCGetPlanOptions(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *si
   options->precision  = side->format ? side->precision : MatTCPrecision(tc);
 }
 
+/* The order of the rows, if there is one, to where the pattern is */
+static tc_status MatTCUploadOrder(const tc_backend *backend, const int32_t *row_order, tc_stream stream, MatTCPattern *P)
+{
+  const size_t bytes = (size_t)P->local.num_rows * sizeof(*row_order);
+
+  if (row_order == NULL) return TC_OK;
+  TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &P->uploaded_order)));
+  P->local.row_order = (const int32_t *)P->uploaded_order;
+  return tc_from_backend(backend, backend->upload(P->uploaded_order, row_order, bytes, stream));
+}
+
 /* From the pattern that the parent has on the device */
-static PetscErrorCode MatTCBuildLocal(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream, tc_status *status)
+static PetscErrorCode MatTCBuildLocal(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const int32_t *row_order, const tc_backend *backend, tc_stream stream, tc_status *status)
 {
   MatTCPattern pattern;
 
@@ -31,13 +42,14 @@ static PetscErrorCode MatTCBuildLocal(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCS
   PetscCall(PetscLogEventBegin(MATTC_Build, A, 0, 0, 0));
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &pattern, status));
   PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &pattern.local.row_group));
+  if (*status == TC_OK) *status = MatTCUploadOrder(backend, row_order, stream, &pattern);
   if (*status == TC_OK) *status = tc_plan_build_local(side->plan, &pattern.local, stream);
   PetscCall(MatTCPatternRestore(A, backend, &pattern));
   PetscCall(PetscLogEventEnd(MATTC_Build, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCBuildOnHost(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream, tc_status *status)
+static PetscErrorCode MatTCBuildOnHost(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const int32_t *row_order, const tc_backend *backend, tc_stream stream, tc_status *status)
 {
   MatTCPattern pattern;
   tc_stats     stats;
@@ -46,7 +58,8 @@ static PetscErrorCode MatTCBuildOnHost(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTC
   PetscCall(PetscLogEventBegin(MATTC_Build, A, 0, 0, 0));
   PetscCall(MatTCPatternGetHost(A, &pattern));
   PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &pattern.host.row_group));
-  *status = tc_plan_build(side->plan, &pattern.host);
+  pattern.host.row_order = row_order;
+  *status                = tc_plan_build(side->plan, &pattern.host);
   PetscCall(MatTCPatternRestore(A, backend, &pattern));
   PetscCall(PetscLogEventEnd(MATTC_Build, A, 0, 0, 0));
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
@@ -61,15 +74,20 @@ static PetscErrorCode MatTCBuildOnHost(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTC
 
 static PetscErrorCode MatTCBuildForward(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_plan_options *options, const tc_backend *backend, tc_stream stream, tc_status *status)
 {
+  int32_t  *row_order;
+  PetscBool packed = PETSC_FALSE;
+
   PetscFunctionBegin;
   if (!side->plan) *status = tc_plan_create(backend, options, &side->plan);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetRowOrder(A, tc, side, &row_order));
   if (tc_plan_builds_local(side->plan)) {
-    PetscCall(MatTCBuildLocal(A, tc, side, backend, stream, status));
-    if (*status == TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(PetscInfo(A, "aijtccusparse packs on the host, since packing on the GPU failed: %s\n", tc_last_error()));
+    PetscCall(MatTCBuildLocal(A, tc, side, row_order, backend, stream, status));
+    packed = (PetscBool)(*status == TC_OK);
+    if (!packed) PetscCall(PetscInfo(A, "aijtccusparse packs on the host, since packing on the GPU failed: %s\n", tc_last_error()));
   }
-  PetscCall(MatTCBuildOnHost(A, tc, side, backend, stream, status));
+  if (!packed) PetscCall(MatTCBuildOnHost(A, tc, side, row_order, backend, stream, status));
+  PetscCall(PetscFree(row_order));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -8,6 +8,7 @@ static const char context_name[] = "MatAIJTCCUSPARSE_context";
 const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatAIJTCCUSPARSEBackend", "MAT_AIJTCCUSPARSE_BACKEND_", NULL};
 const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "hybrid", "cusparse", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
 const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", "slice", "tca", "cusparse", "sparse24", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
+const char *const MatAIJTCCUSPARSEReorders[]    = {"none", "rcm", "MatAIJTCCUSPARSEReorder", "MAT_AIJTCCUSPARSE_REORDER_", NULL};
 const char *const MatAIJTCCUSPARSEPrecisions[]  = {"fp64", "fp32", "tf32", "bf16", "fp16", "MatAIJTCCUSPARSEPrecision", "MAT_AIJTCCUSPARSE_PRECISION_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
 
@@ -85,7 +86,7 @@ PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *sett
 {
   PetscFunctionBegin;
   if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic || tc->settings.precision != settings->precision) PetscCall(MatTCContextReset(tc));
-  if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite) PetscCall(MatTCDenseReset(tc));
+  if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite || tc->settings.reorder != settings->reorder) PetscCall(MatTCDenseReset(tc));
   tc->settings = *settings;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -106,6 +107,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm_reorder", MatAIJTCCUSPARSEReorders, (PetscEnum *)&settings->reorder, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -138,6 +140,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
   PetscOptionsHeadEnd();
   if (set) PetscCall(MatTCSetPropagation(propagate));

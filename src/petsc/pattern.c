@@ -114,6 +114,7 @@ PetscErrorCode MatTCPatternRestore(Mat A, const tc_backend *backend, MatTCPatter
 
   PetscFunctionBegin;
   if (P->uploaded) backend->release(P->uploaded);
+  if (P->uploaded_order) backend->release(P->uploaded_order);
   PetscCall(PetscFree(P->narrow));
   PetscCall(PetscFree(P->wide));
   if (P->ia) PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, NULL, &P->ia, &P->ja, &done));

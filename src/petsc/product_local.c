@@ -247,8 +247,8 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Options of the core for the settings of the matrix */
-static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
+/* Options of the core for the settings of the matrix, which has as many rows as columns if it is `square` */
+static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc, PetscBool square)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
   static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "hybrid"}, {.format = "csr"}, {NULL}, {.format = "bcsr"}};
@@ -257,6 +257,7 @@ static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
   options.exact_nonfinite = tc->settings.exact_nonfinite;
   options.precision       = MatTCPrecision(tc);
   if (options.precision != TC_PRECISION_F64 && tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_BITTCF) options.kernel = NULL; /* one for each narrow precision */
+  options.reordered       = square && tc->settings.reorder != MAT_AIJTCCUSPARSE_REORDER_NONE;
   return options;
 }
 
@@ -264,7 +265,7 @@ static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc)
 PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, Mat C, int32_t inner, int32_t m, int32_t n, PetscBool *done)
 {
   MatTCDense           *dense   = &tc->dense;
-  const tc_spmm_options options = MatTCDenseOptions(tc);
+  const tc_spmm_options options = MatTCDenseOptions(tc, (PetscBool)(inner == m));
   tc_spmm_product       P       = {.rows_b = inner, .rows_c = m, .n = n, .b_transposed = type == MATPRODUCT_ABt};
   MatTCSource           S       = {.kernel = NULL};
   const tc_backend     *backend;

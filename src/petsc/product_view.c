@@ -180,6 +180,7 @@ PetscErrorCode MatTCViewProducts(Mat A, PetscViewer viewer)
   if (words && words->spmm && tc_spmm_last(words->spmm)) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: format %s in %s, kernel %s (%s), %.1f MB of memory of its own\n", tc_spmm_last(words->spmm)->format, tc_precision_name(tc_spmm_last(words->spmm)->precision), tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm), (double)tc_spmm_bytes(words->spmm) / 1000000.0));
   }
+  if (words && words->packed.plan && words->packed.reordered) PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: rows reordered (%s)\n", MatAIJTCCUSPARSEReorders[words->packed.reordered]));
   if (sum[SUM_HITS] + sum[SUM_REFILLS] + sum[SUM_REBUILDS] > 0) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: hits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", sum[SUM_HITS], sum[SUM_REFILLS], sum[SUM_REBUILDS]));
   }

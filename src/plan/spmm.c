@@ -41,8 +41,12 @@ struct tc_spmm {
   char                  why[200];
 };
 
+static const char of_tiles[] = "bittcf"; // the format of tiles
+
 /* Formats whose kernels multiply the structural zeros of a tile */
-static const char *const with_structural_zeros[] = {"bittcf", "bcsr"};
+static const char *const with_structural_zeros[] = {of_tiles, "bcsr"};
+
+enum { REORDERED_COLUMNS = 32 }; // from so many on rows that were reordered are multiplied in tiles
 
 tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *options, tc_spmm **spmm)
 {
@@ -205,8 +209,10 @@ static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_
   }
   if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
   else tc_spmm_say_traits(&S->traits, n, sizeof S->why, S->why);
-  used    = strlen(S->why);
-  *kernel = find_by_rules(S, n, precision);
+  used = strlen(S->why);
+  if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = find_kernel(S, of_tiles, NULL, precision);
+  if (*kernel != NULL) snprintf(S->why + used, sizeof S->why - used, "; rows reordered");
+  else *kernel = find_by_rules(S, n, precision);
   if (*kernel == NULL && precision != TC_PRECISION_F64) {
     snprintf(S->why + used, sizeof S->why - used, "; no kernel in %s%s", tc_precision_name(precision), S->options.exact_nonfinite ? " without structural zeros" : "");
     *kernel = find_by_rules(S, n, TC_PRECISION_F64);

@@ -58,7 +58,7 @@ static tc_status pack_on_host(tc_transpose *T, const tc_csr_local *local, tc_str
   int64_t     *row_ptr = malloc(((size_t)local->num_rows + 1) * sizeof *row_ptr);
   int32_t     *narrow  = malloc(((size_t)local->num_rows + 1) * sizeof *narrow);
   int32_t     *col     = malloc(((size_t)local->nnz + 1) * sizeof *col);
-  const tc_csr pattern = {local->num_rows, local->num_cols, row_ptr, col, local->row_group, local->precision};
+  const tc_csr pattern = {local->num_rows, local->num_cols, row_ptr, col, local->row_group, local->precision, NULL};
   tc_status    status  = row_ptr != NULL && narrow != NULL && col != NULL ? TC_OK : tc_fail(TC_ERR_MEMORY, "no host memory for a pattern of %lld entries", (long long)local->nnz);
 
   if (status == TC_OK) status = download(T, local, row_ptr, col, narrow, stream);
@@ -74,7 +74,7 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
 {
   const tc_backend *backend = T->backend;
   const size_t      entries = (size_t)A->nnz;
-  tc_csr_local      pattern = {A->num_cols, A->num_rows, A->nnz, NULL, NULL, row_group, A->precision};
+  tc_csr_local      pattern = {A->num_cols, A->num_rows, A->nnz, NULL, NULL, row_group, A->precision, NULL};
   void             *memory;
   int32_t          *row_ptr, *col;
   tc_status         status;
