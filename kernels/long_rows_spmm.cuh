@@ -4,6 +4,7 @@
 #pragma once
 #include "tc_device.cuh"
 #include "tc_spmm.h"
+#include <type_traits>
 
 /* The last step of an element of C. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many structural zeros were multiplied. */
 __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool add)
@@ -12,18 +13,30 @@ __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool ad
   *c  = add ? __dadd_rn(*c, sum) : sum;
 }
 
+/* The same for C in single precision, which nothing is added to */
+__device__ __forceinline__ void tc_finish_element(double sum, float *c)
+{
+  *c = static_cast<float>(__dadd_rn(sum, 0.0));
+}
+
 /* Sums of segments of long rows, and what becomes of them: C[row[r], j] is the sum of sum[s * width + j] over segments s = per * first[r] .. per * first[r + 1] - 1 */
+template <typename number>
 struct tc_segment_sums {
   int32_t        num_rows, per;
   const int32_t *row, *first; // [num_rows], [num_rows + 1]
   const double  *sum;         // row-major [segments, width]
   int32_t        width, n;
-  double        *c; // column-major
+  number        *c; // column-major; row-major if it is in single precision
   int64_t        ldc;
-  bool           add;
+  bool           add; // in double precision
 
   __device__ __forceinline__ int32_t num(int32_t r) const { return per * (first[r + 1] - first[r]); }
   __device__ __forceinline__ const double *of(int32_t r) const { return sum + (int64_t)per * first[r] * width; }
+  __device__ __forceinline__ void put(int32_t r, int32_t j, double total) const
+  {
+    if constexpr (std::is_same_v<number, float>) tc_finish_element(total, c + row[r] * ldc + j);
+    else tc_finish_element(total, c + row[r] + j * ldc, add);
+  }
 };
 
 constexpr int tc_add_threads = 128;
@@ -37,7 +50,8 @@ constexpr int tc_add_threads = 128;
   Writes: the long rows of C
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kernel(const __grid_constant__ tc_segment_sums S)
+template <typename number>
+static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kernel(const __grid_constant__ tc_segment_sums<number> S)
 {
   constexpr int ahead   = 16; // sums in flight
   const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -61,7 +75,7 @@ static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kern
       sum = s + i < num ? further : sum;
     }
   }
-  tc_finish_element(sum, S.c + S.row[r] + j * S.ldc, S.add);
+  S.put(r, j, sum);
 }
 
 /*
@@ -75,7 +89,8 @@ static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kern
 */
 constexpr int tc_add_columns = 8, tc_add_piece = 128; // segments
 
-static __global__ void __launch_bounds__(tc_add_threads) tc_add_many_segments_kernel(const __grid_constant__ tc_segment_sums S)
+template <typename number>
+static __global__ void __launch_bounds__(tc_add_threads) tc_add_many_segments_kernel(const __grid_constant__ tc_segment_sums<number> S)
 {
   constexpr int     apart = tc_add_threads / tc_add_columns, own = tc_add_piece / apart;
   __shared__ double piece[2][tc_add_piece][tc_add_columns];
@@ -99,14 +114,15 @@ static __global__ void __launch_bounds__(tc_add_threads) tc_add_many_segments_ke
       for (int i = 0; i < end; ++i) sum = __dadd_rn(sum, piece[turn][i][column]);
     }
   }
-  if (threadIdx.x < tc_add_columns && j < S.n) tc_finish_element(sum, S.c + S.row[r] + j * S.ldc, S.add);
+  if (threadIdx.x < tc_add_columns && j < S.n) S.put(r, j, sum);
 }
 
 /* By the mean number of segments; `num_segments` counts those of all rows */
-static inline tc_status tc_add_segments(const char *name, const tc_segment_sums &S, int64_t num_segments, cudaStream_t stream)
+template <typename number>
+static inline tc_status tc_add_segments(const char *name, const tc_segment_sums<number> &S, int64_t num_segments, cudaStream_t stream)
 {
   constexpr int many = 48;
 
-  if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
-  return tc_launch(name, tc_add_segments_kernel, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, stream, S);
+  if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel<number>, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
+  return tc_launch(name, tc_add_segments_kernel<number>, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, stream, S);
 }

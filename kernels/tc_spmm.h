@@ -10,6 +10,9 @@
   Narrow precisions: rows (segments) of A and columns of B are divided by powers of two and rounded (tc_narrow.h), their products are added in single precision, and
   what comes out is scaled back, added to the other segments' and put into C in double precision. F32 takes three products of numbers in TF32 for one. There only a bound
   is defined, docs/formats.md: tensor cores add several products at once and cut off what is below the last bit, a host rounds each sum.
+
+  Straight from CSR only B is rounded, in the same way. A is read as it is, products are added in double precision in the order above, and the sum of a segment is scaled
+  back before it is added to the others: so the bits are defined, for every kernel and both backends. TF32 is served by F32 there.
 */
 #pragma once
 #include "tc_base.h"
@@ -46,8 +49,8 @@ typedef struct {
   int           b_transposed; // b is [n, num_cols of A], ldb >= n: only for kernels that take it
   /*
     b and c are arrays of floats, row-major, ldb and ldc their row strides, aligned to 16 bytes, n a multiple of 64 and as large as it likes, `add` 0, scratch only what
-    the sums of segments take: TF32 alone takes it, to be compared with programs that have their blocks like that. B is rounded to the nearest, ties away from zero,
-    and not scaled.
+    the sums of segments take: TF32 alone takes it, to be compared with programs that have their blocks like that. B is not scaled; it is rounded to the nearest, ties
+    away from zero, but straight from CSR it is taken as it is.
   */
   int row_major_f32;
 } tc_spmm_args;

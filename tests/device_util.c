@@ -1,4 +1,5 @@
 #include "device_util.h"
+#include "../kernels/tc_bittcf.h"
 #include "../src/plan/survey.h"
 #include <dlfcn.h>
 #include <math.h>
@@ -283,6 +284,11 @@ device_matrix device_pack(const tc_backend *backend, const char *name, tc_precis
   build_on_device(&M, converter, precision, A);
   refill(&M, converter, val);
   return M;
+}
+
+int64_t device_num_slots(const device_matrix *M, const char *format)
+{
+  return strcmp(format, "csr") == 0 ? M->view.csr.num_segments : tc_bittcf_num_slots((const tc_bittcf *)(const void *)M->view.bytes);
 }
 
 void device_unpack(device_matrix *M)

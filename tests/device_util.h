@@ -51,4 +51,7 @@ device_matrix device_pack(const tc_backend *backend, const char *format, tc_prec
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A);
 void          device_unpack(device_matrix *M);
 
+/* How many sums of segments of rows a product has for each column */
+int64_t device_num_slots(const device_matrix *M, const char *format);
+
 double device_seconds(void);

@@ -23,6 +23,9 @@ int32_t narrow_segment(const char *format);
 narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_t segment, int32_t n, int32_t step, int floats);
 void            narrow_forget(narrow_expected *E);
 
+/* C = A B or C += A B straight from CSR in the precision of E, the bits that a device must give, too */
+void narrow_defined_product(const narrow_expected *E, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc);
+
 /* The first n columns of B, column-major: NaN where nobody may look */
 double *narrow_input(const narrow_expected *E, int32_t n, int64_t ldb);
 

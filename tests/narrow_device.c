@@ -1,5 +1,4 @@
 #include "narrow_device.h"
-#include "../kernels/tc_bittcf.h"
 #include "narrow_check.h"
 #include <math.h>
 #include <stdio.h>
@@ -100,12 +99,27 @@ static int floats_from_device(const device_array *D, int32_t rows, int32_t colum
   return whole;
 }
 
+/* Is c [num_rows of A, n] A B as kernels/tc_spmm.h defines it, as floats? b is made of floats. */
+static int is_rounded_product(const tc_matrix *A, int32_t n, const double *b, const double *c)
+{
+  const int64_t size = (int64_t)A->num_rows * n;
+  double       *defined = malloc(((size_t)size + 1) * sizeof *defined);
+  int64_t       i;
+
+  if (defined == NULL) device_die("is_rounded_product", "no host memory");
+  tc_canonical_spmm(A, n, b, A->num_cols, 0, defined, A->num_rows);
+  for (i = 0; i < size; ++i) defined[i] = (float)(defined[i] + 0.0);
+  i = tc_first_different(size, c, defined);
+  free(defined);
+  return i == size;
+}
+
 static void check_row_major(const narrow_checks *K, const char *name, const tc_matrix *A, int32_t n, int gap)
 {
   const int64_t   ldb = n + gap, ldc = n + 2 * gap, m = A->num_rows;
   narrow_expected E = narrow_expect(A, K->kernel->precision, narrow_segment(K->kernel->format), n, n > 64 ? 7 : 1, 1);
   device_matrix   M = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
-  const int64_t   slots = tc_bittcf_num_slots((const tc_bittcf *)(const void *)M.view.bytes);
+  const int64_t   slots = device_num_slots(&M, K->kernel->format);
   double         *b = narrow_input(&E, n, A->num_cols), *c = malloc(((size_t)m * (size_t)n + 1) * sizeof *c), *left = malloc(((size_t)slots * (size_t)n + 1) * sizeof *left);
   device_array    db = floats_to_device(K->backend, A->num_cols, n, ldb, b, A->num_cols), dc = floats_to_device(K->backend, A->num_rows, 0, ldc, NULL, 0); // half of a NaN in double precision is a zero
   device_array    scratch = device_new(K->backend, slots * n, 0, NULL);
@@ -115,6 +129,7 @@ static void check_row_major(const narrow_checks *K, const char *name, const tc_m
   device_check(K->backend, K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = n, .b = db.local, .ldb = ldb, .c = dc.local, .ldc = ldc, .scratch = scratch.local, .row_major_f32 = 1}, NULL), K->kernel->name);
   whole = floats_from_device(&dc, A->num_rows, n, ldc, c, m);
   K->fact(narrow_is_right(&E, n, NULL, c, m, 0x1p-24), K->kernel->name, name, n, "row-major floats");
+  if (strcmp(K->kernel->format, "csr") == 0) K->fact(is_rounded_product(A, n, b, c), K->kernel->name, name, n, "row-major floats, the defined sums rounded");
   K->fact(whole && device_get(&scratch, left), K->kernel->name, name, n, "row-major floats, nothing written outside");
   device_free(&db);
   device_free(&dc);

@@ -1,5 +1,4 @@
 #include "spmm_bench.h"
-#include "../kernels/tc_bittcf.h"
 #include "../src/plan/spmm.h"
 #include <math.h>
 #include <stdio.h>
@@ -192,7 +191,7 @@ static void print_format(const char *format, const device_matrix *M)
 static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n)
 {
   enum { PIECE = 1 << 20 };
-  const int64_t b_size = (int64_t)K->A.num_cols * n, slots = tc_bittcf_num_slots((const tc_bittcf *)(const void *)M->view.bytes);
+  const int64_t b_size = (int64_t)K->A.num_cols * n, slots = device_num_slots(M, kernel->format);
   float        *piece = malloc(PIECE * sizeof *piece);
   void         *b, *c, *scratch;
   double        spread, ms;
@@ -232,7 +231,7 @@ static void bench_format(bench_case *K, const char *format, tc_precision precisi
     }
     for (int w = 0; precision == TC_PRECISION_TF32 && w < S->num_row_major; ++w) bench_row_major(K, &M, &kernels[k], S->row_major[w]);
   }
-  for (int w = 0; packed && strcmp(format, "csr") == 0 && w < S->num_widths; ++w) bench_first(K, &M, S->widths[w]);
+  for (int w = 0; packed && strcmp(format, "csr") == 0 && precision == TC_PRECISION_F64 && w < S->num_widths; ++w) bench_first(K, &M, S->widths[w]);
   if (packed) device_unpack(&M);
 }
 
@@ -267,6 +266,7 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     printf("%s %d: %d x %d, %lld entries\n", name, size, K.A.num_rows, K.A.num_cols, (long long)K.A.nnz);
     bench_format(&K, "csr", TC_PRECISION_F64, sm, &S);
     bench_format(&K, "hybrid", TC_PRECISION_F64, sm, &S);
+    for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "csr", precision, sm, &S);
     for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bittcf", precision, sm, &S);
     close_case(&K);
   }

@@ -4,11 +4,7 @@
 */
 #include "test_util.h"
 #include "../src/plan/spmm.h"
-#define tc_spmm_csr_host tc_spmm_csr_host_of_this_test
-#define tc_spmm_csr_host_scratch tc_spmm_csr_host_scratch_of_this_test
-#define tc_spmm_csr_transposed_host tc_spmm_csr_transposed_host_of_this_test
-#define tc_spmm_csr_transposed_host_scratch tc_spmm_csr_transposed_host_scratch_of_this_test
-#include "../src/plan/spmm_host.c"
+#include "spmm_host_of_this_test.h"
 #include <math.h>
 #include <stdlib.h>
 

@@ -139,3 +139,22 @@ void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val)
   for (int64_t i = 0; i < n && kind == TEST_FLOATS; ++i) val[i] = (float)val[i];
   for (int64_t i = 0; i < n && kind == TEST_INTEGERS; ++i) val[i] = round(val[i]);
 }
+
+double test_rounded(tc_precision precision, double x)
+{
+  static const int fraction[] = {[TC_PRECISION_F32] = 23, [TC_PRECISION_TF32] = 10, [TC_PRECISION_BF16] = 7, [TC_PRECISION_F16] = 10};
+
+  int              exponent;
+  const int        lowest = precision == TC_PRECISION_F16 ? -14 : -126;
+
+  if (x == 0 || !isfinite(x)) return x;
+  frexp(x, &exponent);
+  --exponent;
+  if (exponent < lowest && precision != TC_PRECISION_F16) {
+    const double up = ldexp(rint(ldexp(x, fraction[precision] - exponent)), exponent - fraction[precision]);
+
+    return precision != TC_PRECISION_F32 && fabs(up) >= 0x1p-126 ? up : copysign(0.0, x);
+  }
+  if (exponent < lowest) exponent = lowest;
+  return ldexp(rint(ldexp(x, fraction[precision] - exponent)), exponent - fraction[precision]);
+}

@@ -62,3 +62,6 @@ void test_values(test_values_kind kind, int64_t n, uint64_t seed, double *val);
 
 /* The first array of that role, NULL if there is none; *count gets its length */
 void *test_array(const tc_format *format, void *view, tc_role role, size_t *count);
+
+/* x in a narrow precision: to the nearest, ties to even, by the floating-point unit; what is too small for a normal number (F16: for a subnormal one) is zero */
+double test_rounded(tc_precision precision, double x);

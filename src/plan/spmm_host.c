@@ -1,4 +1,5 @@
 #include "spmm_host.h"
+#include "../format/narrow_host.h"
 #include <math.h>
 #include <string.h>
 
@@ -24,11 +25,28 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
   return n < WIDTH ? n : WIDTH;
 }
 
+/* By what the sums of the columns of a panel are multiplied, one after the other */
+typedef struct {
+  double first[WIDTH], second[WIDTH];
+} panel_scales;
+
+/* n <= WIDTH columns of a block, rounded, as a panel (spmm_host_loops.h) */
+static void pack_narrow(tc_precision precision, int32_t rows, int32_t n, const double *b, int64_t ldb, double *restrict panel, panel_scales *scales)
+{
+  for (int32_t j = 0; j < WIDTH; ++j) {
+    const int exponent = j < n ? tc_scale_of_column(precision, rows, b + j * ldb) : 0;
+
+    for (int32_t k = 0; k < rows; ++k) panel[WIDTH * (int64_t)k + j] = j < n ? tc_narrow_element(precision, b[k + j * ldb], exponent) : 0.0;
+    scales->first[j]  = tc_power_of_two(exponent / 2);
+    scales->second[j] = tc_power_of_two(exponent - exponent / 2);
+  }
+}
+
 /*
   Each instruction set supplies WIDTH sums side by side and their operations; spmm_host_loops.h does the rest.
     ZERO(), LOAD(from)       WIDTH doubles
     STEP(sum, val, from)     fma(val, from[j], sum[j])
-    ADD(a, b), STORE(to, a)
+    ADD(a, b), MULTIPLY(a, b), STORE(to, a)
 */
 #if defined(__x86_64__) && defined(__GNUC__)
   #define TC_HOST_X86 1
@@ -41,6 +59,7 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
   #define LOAD(from) _mm512_loadu_pd(from)
   #define STEP(sum, val, from) _mm512_fmadd_pd(_mm512_set1_pd(val), _mm512_loadu_pd(from), sum)
   #define ADD(a, b) _mm512_add_pd(a, b)
+  #define MULTIPLY(a, b) _mm512_mul_pd(a, b)
   #define STORE(to, a) _mm512_storeu_pd(to, a)
   #include "spmm_host_loops.h"
 
@@ -64,10 +83,15 @@ TARGET static inline sums_avx2 add_avx2(sums_avx2 a, sums_avx2 b)
 {
   return (sums_avx2){_mm256_add_pd(a.low, b.low), _mm256_add_pd(a.high, b.high)};
 }
+TARGET static inline sums_avx2 multiply_avx2(sums_avx2 a, sums_avx2 b)
+{
+  return (sums_avx2){_mm256_mul_pd(a.low, b.low), _mm256_mul_pd(a.high, b.high)};
+}
   #define ZERO() ((sums_avx2){_mm256_setzero_pd(), _mm256_setzero_pd()})
   #define LOAD(from) load_avx2(from)
   #define STEP(sum, val, from) step_avx2(sum, val, from)
   #define ADD(a, b) add_avx2(a, b)
+  #define MULTIPLY(a, b) multiply_avx2(a, b)
   #define STORE(to, a) (_mm256_storeu_pd(to, (a).low), _mm256_storeu_pd((to) + 4, (a).high))
   #include "spmm_host_loops.h"
 #else
@@ -97,6 +121,11 @@ static inline sums_portable add_portable(sums_portable a, sums_portable b)
   for (int j = 0; j < WIDTH; ++j) a.of[j] += b.of[j];
   return a;
 }
+static inline sums_portable multiply_portable(sums_portable a, sums_portable b)
+{
+  for (int j = 0; j < WIDTH; ++j) a.of[j] *= b.of[j];
+  return a;
+}
 static inline void store_portable(double *to, sums_portable a)
 {
   memcpy(to, &a, sizeof a);
@@ -105,6 +134,7 @@ static inline void store_portable(double *to, sums_portable a)
 #define LOAD(from) load_portable(from)
 #define STEP(sum, val, from) step_portable(sum, val, from)
 #define ADD(a, b) add_portable(a, b)
+#define MULTIPLY(a, b) multiply_portable(a, b)
 #define STORE(to, a) store_portable(to, a)
 #include "spmm_host_loops.h"
 
@@ -131,6 +161,33 @@ tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *str
 {
   (void)stream;
   DISPATCH(product, view, args);
+  return TC_OK;
+}
+
+size_t tc_spmm_csr_narrow_host_scratch(const void *view, int32_t n)
+{
+  (void)n;
+  return sizeof(double) * WIDTH * (size_t)((const tc_csr_view *)view)->num_cols;
+}
+
+tc_status tc_spmm_csr_f32_host(const void *view, const tc_spmm_args *args, void *stream)
+{
+  (void)stream;
+  DISPATCH(narrow_product, view, args, TC_PRECISION_F32);
+  return TC_OK;
+}
+
+tc_status tc_spmm_csr_bf16_host(const void *view, const tc_spmm_args *args, void *stream)
+{
+  (void)stream;
+  DISPATCH(narrow_product, view, args, TC_PRECISION_BF16);
+  return TC_OK;
+}
+
+tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void *stream)
+{
+  (void)stream;
+  DISPATCH(narrow_product, view, args, TC_PRECISION_F16);
   return TC_OK;
 }
 

@@ -9,6 +9,15 @@
 size_t    tc_spmm_csr_host_scratch(const void *view, int32_t n);
 tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *stream);
 
+/*
+  The same with B rounded, its columns scaled by powers of two where that is necessary (kernels/tc_narrow.h), and A and all sums in double precision: the bits of the kernels
+  of the same names for a device. TF32 is served by F32.
+*/
+size_t    tc_spmm_csr_narrow_host_scratch(const void *view, int32_t n);
+tc_status tc_spmm_csr_f32_host(const void *view, const tc_spmm_args *args, void *stream);
+tc_status tc_spmm_csr_bf16_host(const void *view, const tc_spmm_args *args, void *stream);
+tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void *stream);
+
 /* Format "csr_transposed" */
 typedef struct {
   tc_csr_view csr;            // of A

@@ -1,5 +1,5 @@
 /*
-  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD and STORE, and includes this
+  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY and STORE, and includes this
   file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
 
   A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
@@ -19,8 +19,8 @@ TARGET static inline void NAME(unpack)(int32_t rows, int32_t n, const double *re
   }
 }
 
-/* C for n <= WIDTH columns */
-TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const double *panel, double *c, int64_t ldc, int add)
+/* C for n <= WIDTH columns; `scales` NULL: none */
+TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const double *panel, const panel_scales *scales, double *c, int64_t ldc, int add)
 {
   for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
     const int32_t rows = A->num_rows - first < TILE_ROWS ? A->num_rows - first : TILE_ROWS;
@@ -36,6 +36,7 @@ TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const do
         SUMS          sum  = ZERO();
 
         for (; e < stop; ++e) sum = STEP(sum, A->val[e], panel + WIDTH * (int64_t)A->col[e]);
+        if (scales) sum = MULTIPLY(MULTIPLY(sum, LOAD(scales->first)), LOAD(scales->second));
         total = ADD(total, sum);
       }
       STORE(tile + WIDTH * r, total);
@@ -124,7 +125,7 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
     n = panel_columns(A, args->n - j);
     if (n > 0) {
       NAME(pack)(A->num_cols, n, b, args->ldb, args->scratch);
-      NAME(panel_product)(A, n, args->scratch, c, args->ldc, args->add);
+      NAME(panel_product)(A, n, args->scratch, NULL, c, args->ldc, args->add);
       continue;
     }
     n = args->n - j < FEW ? args->n - j : FEW;
@@ -134,6 +135,17 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
     else if (n == 2) NAME(direct_product)(A, 1, 2, b, args->ldb, c, args->ldc, args->add);
     else if (long_rows) NAME(direct_product)(A, 4, 1, b, args->ldb, c, args->ldc, args->add);
     else NAME(direct_product)(A, 1, 1, b, args->ldb, c, args->ldc, args->add);
+  }
+}
+
+TARGET static void NAME(narrow_product)(const tc_csr_view *A, const tc_spmm_args *args, tc_precision precision)
+{
+  for (int32_t j = 0; j < args->n; j += WIDTH) {
+    const int32_t n = args->n - j < WIDTH ? args->n - j : WIDTH;
+    panel_scales  scales;
+
+    pack_narrow(precision, A->num_cols, n, args->b + j * args->ldb, args->ldb, args->scratch, &scales);
+    NAME(panel_product)(A, n, args->scratch, &scales, args->c + j * args->ldc, args->ldc, args->add);
   }
 }
 
@@ -240,4 +252,5 @@ TARGET static void NAME(transposed_product)(const tc_csr_transposed_view *T, con
 #undef LOAD
 #undef STEP
 #undef ADD
+#undef MULTIPLY
 #undef STORE
