@@ -10,12 +10,6 @@ constexpr int tc_narrow_threads = 256;
 constexpr int tc_narrow_tile_rows = 64, tc_narrow_tile_columns = 32;
 constexpr int tc_narrow_few_blocks = 64; // for what is rarely necessary: as many as can look in passing
 
-/* Columns of the copy for n columns of B: what warps read at a time, 16, 32 or 64 of them */
-static inline int32_t tc_narrow_width(int32_t n)
-{
-  return n <= 16 ? 16 : n <= 32 ? 32 : (n + 63) / 64 * 64;
-}
-
 /* The upper 12 bits of |value|, 0 if that is not finite */
 __device__ __forceinline__ int tc_top_of(double value)
 {
