@@ -1,4 +1,5 @@
 #include "bench_spmm.h"
+#include "../kernels/tc_bcsr.h"
 #include "bench_candidate.h"
 #include "bench_spmm_expected.h"
 #include "bench_spmm_report.h"
@@ -10,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, WARM_UP_SIZE = 500 };
+enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, WARM_UP_SIZE = 500, NUM_VALUES = MAT_AIJTCCUSPARSE_SPMM_SPARSE24 + 1 };
 
 #define SETTLE_SECONDS 0.05
 
@@ -27,7 +28,7 @@ typedef struct {
   const Bench     *bench;
   const BenchSpmm *spmm;
   const tc_matrix *rows; /* whose rows are multiplied */
-  Mat              forced[MAT_AIJTCCUSPARSE_SPMM_CUSPARSE]; /* the ways that are asked for, once they are packed */
+  Mat              forced[NUM_VALUES]; /* the ways that are asked for, once they are packed */
   SpmmExpected     expected;
   /* of this number of columns */
   PetscInt         n;
@@ -158,7 +159,7 @@ static PetscErrorCode BringToDevice(const Round *R, Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A new matrix of ours, or of the parent type for the last value of the option */
+/* A new matrix of ours, or of the parent type for that value of the option */
 static PetscErrorCode NewMat(const Round *R, int spmm, Mat *mat)
 {
   const PetscBool cuda = R->bench->settings->cuda, parents = (PetscBool)(spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE);
@@ -302,13 +303,13 @@ static PetscErrorCode AddCuSPARSE(Round *R, int algorithm, PetscBool row_major, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Is the way asked for, if any is? */
-static PetscBool Wanted(const BenchSettings *settings, const char *name)
+/* Is the way asked for, if any is? 2:4 tiles always have to be: they take long to pack. */
+static PetscBool Wanted(const BenchSettings *settings, int spmm)
 {
   for (int w = 0; w < settings->num_ways; w++) {
-    if (strcmp(settings->ways[w], name) == 0) return PETSC_TRUE;
+    if (strcmp(settings->ways[w], MatAIJTCCUSPARSESpMMs[spmm]) == 0) return PETSC_TRUE;
   }
-  return (PetscBool)(settings->num_ways == 0);
+  return (PetscBool)(settings->num_ways == 0 && spmm != MAT_AIJTCCUSPARSE_SPMM_SPARSE24);
 }
 
 /* The first way, whose setup is timed, has a new matrix for every number of columns; the others keep what they have packed. Its setup is that of what it comes to in the end. */
@@ -333,19 +334,19 @@ static PetscErrorCode PrepareWay(Round *R, int spmm, Candidate *C, SpmmRow *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel */
+/* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel, and one for 2:4 tiles */
 static PetscErrorCode AddWays(Round *R, SpmmRow *row)
 {
   const BenchSettings *settings = R->bench->settings;
 
   PetscFunctionBeginUser;
-  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE && (spmm == 0 || (settings->cuda && R->spmm->mode == SPMM_AB)); spmm++) {
+  for (int spmm = 0; spmm < NUM_VALUES && (spmm == 0 || R->spmm->mode == SPMM_AB); spmm++) {
     Candidate  *C   = &R->candidate[R->num];
     SpmmWay    *way = &row->way[row->num_ways];
     PetscInt64  before, ours;
     const char *kernel;
 
-    if (!Wanted(settings, MatAIJTCCUSPARSESpMMs[spmm])) continue;
+    if (!Wanted(settings, spmm) || spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE || (!settings->cuda && spmm != MAT_AIJTCCUSPARSE_SPMM_AUTO && spmm != MAT_AIJTCCUSPARSE_SPMM_SPARSE24)) continue;
     *C = (Candidate){.time = &way->time, .accuracy = &way->accuracy};
     PetscCall(PrepareWay(R, spmm, C, row));
     PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &before, &kernel));
@@ -414,7 +415,7 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
 {
   tc_matrix T, rows = *A;
   Bench     bench;
-  Round     R = {.bench = &bench, .spmm = S, .rows = &rows, .expected.precision = S->settings->precision};
+  Round     R = {.bench = &bench, .spmm = S, .rows = &rows, .expected = {.precision = S->settings->precision, .segment = Wanted(S->settings, MAT_AIJTCCUSPARSE_SPMM_SPARSE24) ? TC_BCSR_PIECE * TC_BCSR_DENSE : TC_SPMM_SEGMENT}};
 
   PetscFunctionBeginUser;
   PetscCheck(S->mode == SPMM_AB || S->settings->precision == TC_PRECISION_F64, PETSC_COMM_SELF, PETSC_ERR_SUP, "-spmm_mode %s is in fp64 only", mode_names[S->mode]);
@@ -438,7 +439,7 @@ PetscErrorCode BenchSpmmRun(BenchSpmm *S, const BenchResult *given, const tc_mat
     if (!S->quiet) PetscCall(SpmmPrintRow(S, row));
   }
   PetscCall(SpmmExpectedDestroy(&R.expected));
-  for (int spmm = 0; spmm < MAT_AIJTCCUSPARSE_SPMM_CUSPARSE; spmm++) PetscCall(MatDestroy(&R.forced[spmm]));
+  for (int spmm = 0; spmm < NUM_VALUES; spmm++) PetscCall(MatDestroy(&R.forced[spmm]));
   if (S->mode == SPMM_ATB) tc_matrix_free(&T);
   PetscCall(BenchDestroy(&bench));
   PetscFunctionReturn(PETSC_SUCCESS);

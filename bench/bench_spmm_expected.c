@@ -79,7 +79,7 @@ PetscErrorCode SpmmExpect(SpmmExpected *X, SpmmMode mode, const tc_matrix *rows,
       PetscCall(PetscMalloc1(m, &E->bits));
       tc_oracle_spmv(rows, x, NULL, 0, E->ref, E->bound);
       tc_canonical_spmm(rows, 1, x, k, 0, E->bits, m);
-    } else tc_oracle_narrow_spmm(rows, x, X->precision, E->ref, E->bound);
+    } else tc_oracle_narrow_spmm(rows, x, X->precision, X->segment, E->ref, E->bound);
     X->num++;
   }
   PetscCall(MatDenseRestoreArrayRead(B, &b));

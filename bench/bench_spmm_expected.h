@@ -16,6 +16,7 @@ typedef struct {
 
 typedef struct {
   tc_precision precision;
+  int32_t      segment; // entries of a row that narrow products add in single precision, at most
   int          num;
   SpmmColumn   column[SPMM_CHECKED * SPMM_MAX_COLUMNS];
 } SpmmExpected;

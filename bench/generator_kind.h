@@ -30,7 +30,7 @@ typedef struct {
 } tc_kind;
 
 /* The tables, by topic; a row without a name ends each */
-extern const tc_kind tc_grid_kinds[], tc_operator_kinds[], tc_graph_kinds[], tc_surrogate_kinds[], tc_shape_kinds[];
+extern const tc_kind tc_grid_kinds[], tc_operator_kinds[], tc_graph_kinds[], tc_surrogate_kinds[], tc_block_kinds[], tc_shape_kinds[];
 
 /* --- random numbers: splitmix64, Steele, Lea and Flood 2014 */
 

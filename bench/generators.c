@@ -5,7 +5,7 @@
 
 enum { MAX_KINDS = 128 };
 
-static const tc_kind *const tables[] = {tc_grid_kinds, tc_operator_kinds, tc_graph_kinds, tc_surrogate_kinds, tc_shape_kinds};
+static const tc_kind *const tables[] = {tc_grid_kinds, tc_operator_kinds, tc_graph_kinds, tc_surrogate_kinds, tc_block_kinds, tc_shape_kinds};
 
 void tc_random_normal(int64_t n, uint64_t seed, double *x)
 {

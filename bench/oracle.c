@@ -42,7 +42,7 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
   }
 }
 
-void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, long double *ref, long double *bound)
+void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, int32_t segment, long double *ref, long double *bound)
 {
   static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-11L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
   const int                split    = precision == TC_PRECISION_F32; // three products of two parts each
@@ -53,7 +53,7 @@ void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision pre
   tc_oracle_spmv(A, b, NULL, 2, ref, bound);
   for (int32_t k = 0; k < A->num_cols; ++k) largest_b = fmaxl(largest_b, fabsl((long double)b[k]));
   for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int64_t     n = A->row_ptr[i + 1] - A->row_ptr[i], chain = (split ? 9 : 3) * (n < SPMM_SEGMENT ? n : SPMM_SEGMENT);
+    const int64_t     n = A->row_ptr[i + 1] - A->row_ptr[i], chain = (split ? 9 : 3) * (n < segment ? n : segment);
     const long double sums = (long double)chain * 0x1p-23L / (1 - (long double)chain * 0x1p-23L);
     long double       size = 0, sum_a = 0, sum_b = 0, largest_a = 0;
 

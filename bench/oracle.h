@@ -19,9 +19,10 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
 
 /*
   The same for a column c = A b of a product with a dense block in a narrow precision, both sides rounded and sums in single precision: docs/formats.md, "Narrow
-  products". ref and bound as above. b is finite, and the largest magnitudes of rows of A and of b are 0 or normal numbers, from 2^-1000 to 2^1000.
+  products". At most `segment` entries of a row are added in single precision before their sum goes to double precision. ref and bound as above. b is finite, and the largest
+  magnitudes of rows of A and of b are 0 or normal numbers, from 2^-1000 to 2^1000.
 */
-void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, long double *ref, long double *bound);
+void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, int32_t segment, long double *ref, long double *bound);
 
 /* The largest |z - ref| / bound; 0 where both are 0, infinite for a NaN or an infinity in z */
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound);

@@ -19,7 +19,7 @@ static char help[] = "tcbench spmv [options]\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
   -precision <p,..> of the entries in our ways: fp64 (default), fp32, tf32, bf16, fp16, one after the other\n\
-  -ways <a,b,..>    which ways to multiply; default: all there are\n\
+  -ways <a,b,..>    which ways to multiply; default: all there are, but sparse24\n\
   -host             on the host even where there is a GPU\n\
   -groups <n>       groups of repetitions, median of them; default 9\n\
   -group_ms <ms>    least duration of a group; default 4\n\

@@ -63,7 +63,8 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMVs[];
 .  `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`  - the same, by groups of rows that share the rows of the dense matrix they need, where there are enough of those
 .  `MAT_AIJTCCUSPARSE_SPMM_SLICE`    - the packed hybrid format of products with vectors
 .  `MAT_AIJTCCUSPARSE_SPMM_TCA`      - straight from CSR, nothing is packed
--  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
+.  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE` - the operations of the parent type, which on the GPU are those of cuSPARSE
+-  `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` - the packed BCSR format, tiles for tensor cores with 2:4 sparsity and without, in the precisions `bf16` and `fp16`
 
    Level: intermediate
 
@@ -75,7 +76,8 @@ typedef enum {
   MAT_AIJTCCUSPARSE_SPMM_CLUSTER,
   MAT_AIJTCCUSPARSE_SPMM_SLICE,
   MAT_AIJTCCUSPARSE_SPMM_TCA,
-  MAT_AIJTCCUSPARSE_SPMM_CUSPARSE
+  MAT_AIJTCCUSPARSE_SPMM_CUSPARSE,
+  MAT_AIJTCCUSPARSE_SPMM_SPARSE24
 } MatAIJTCCUSPARSESpMM;
 PETSC_EXTERN const char *const MatAIJTCCUSPARSESpMMs[];
 

@@ -256,11 +256,6 @@ static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, tc_narro
 /* Fewer warps than this leave a device idle (unmeasured: 16 for each of 128 multiprocessors); then they take fewer columns each */
 constexpr int64_t tc_few_narrow_warps = 2048;
 
-static int32_t tc_narrow_width(int32_t n)
-{
-  return n <= 16 ? 16 : n <= 32 ? 32 : (n + 63) / 64 * 64;
-}
-
 /* The pieces of the scratch: the copy of B, the tops of its columns, the sums of segments */
 struct tc_narrow_scratch {
   size_t top, partial, bytes; // where they begin

@@ -44,6 +44,18 @@ __device__ __forceinline__ int tc_warp_max(int v)
   return v;
 }
 
+/* The same for bits of magnitudes */
+__device__ __forceinline__ uint64_t tc_warp_largest(uint64_t v)
+{
+#pragma unroll
+  for (int half = tc_warp_size / 2; half > 0; half /= 2) {
+    const uint64_t other = __shfl_xor_sync(tc_full_warp, static_cast<unsigned long long>(v), half);
+
+    v = v > other ? v : other;
+  }
+  return v;
+}
+
 /* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
 __device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_output &out)
 {

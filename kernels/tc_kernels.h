@@ -27,6 +27,8 @@ TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    nullptr,                   
 TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_tf32)
 TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_bf16)
 TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bittcf_narrow_scratch,  tc_spmm_bittcf_f16)
+TC_SPMM_KERNEL("bcsr",   MMA,       BF16,     80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_bf16)
+TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                      0,    tc_spmm_bcsr_scratch,           tc_spmm_bcsr_f16)
 #endif
 
 #ifdef TC_CONVERTER
@@ -34,4 +36,5 @@ TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    nullptr,                   
 TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)
 TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid)
 TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf)
+TC_CONVERTER("bcsr",   nullptr,         tc_refill_bcsr)
 #endif

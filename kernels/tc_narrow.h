@@ -97,6 +97,12 @@ TC_BOTH size_t tc_value_bytes(tc_precision precision)
   return precision == TC_PRECISION_F64 ? 8 : precision >= TC_PRECISION_BF16 ? 2 : 4;
 }
 
+/* Columns of a row-major copy of n columns: kernels read 16, 32 or 64 of them at a time */
+TC_BOTH int32_t tc_narrow_width(int32_t n)
+{
+  return n <= 16 ? 16 : n <= 32 ? 32 : (n + 63) / 64 * 64;
+}
+
 TC_BOTH int tc_clamp_scale(int exponent)
 {
   return exponent < -TC_SCALE_MOST ? -TC_SCALE_MOST : exponent > TC_SCALE_MOST ? TC_SCALE_MOST : exponent;

@@ -1,5 +1,5 @@
 /*
-  tc_spmm - products of a sparse matrix with a dense block, C = A B: what plan, backends and kernels share. The formats are those of tc_hybrid.h and tc_bittcf.h, and
+  tc_spmm - products of a sparse matrix with a dense block, C = A B: what plan, backends and kernels share. The formats are those of tc_hybrid.h, tc_bittcf.h and tc_bcsr.h, and
   plain CSR, which needs no conversion.
 
   The order of the additions, the same for every kernel, every N and both backends: an element of C is summed as a row of a matrix-vector product if the row has

@@ -231,33 +231,58 @@ static void build_on_device(device_matrix *M, const tc_converter *converter, tc_
   }
 }
 
+static double *values_on_device(device_matrix *M, const tc_matrix *A)
+{
+  return keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->val, A->val));
+}
+
+static void refill(device_matrix *M, const tc_converter *converter, const double *val)
+{
+  M->refill_ms = INFINITY;
+  for (int repeat = 0; repeat < REPEATS; ++repeat) M->refill_ms = fmin(M->refill_ms, timed_refill(M, converter, val));
+}
+
+device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A)
+{
+  device_matrix M   = {.backend = backend};
+  const double *val = values_on_device(&M, A);
+
+  upload_view(&M, format, view);
+  refill(&M, converter_of(backend, format->name), val);
+  return M;
+}
+
+static device_matrix pack_on_host(const tc_backend *backend, const tc_format *format, tc_precision precision, const tc_matrix *A)
+{
+  tc_csr        pattern = tc_matrix_pattern(A);
+  void         *view    = host_bytes(TC_MAX_VIEW);
+  device_matrix M;
+
+  pattern.precision = precision;
+  if (format->build(&pattern, view) != TC_OK) device_die(format->name, tc_last_error());
+  M = device_pack_view(backend, format, view, A);
+  tc_format_destroy(format, view);
+  free(view);
+  return M;
+}
+
 device_matrix device_pack(const tc_backend *backend, const char *name, tc_precision precision, const tc_matrix *A, int on_device)
 {
-  device_matrix       M = {.backend = backend};
-  const tc_format    *format;
+  const tc_format    *format = tc_format_find(name);
   const tc_converter *converter;
-  double             *val = keep(&M, local_bytes(backend, (size_t)A->nnz * sizeof *val, A->val));
+  device_matrix       M = {.backend = backend};
+  const double       *val;
 
   if (strcmp(name, "csr") == 0) {
-    pack_csr(&M, A, val, on_device);
+    pack_csr(&M, A, values_on_device(&M, A), on_device);
     return M;
   }
-  format    = tc_format_find(name);
-  converter = converter_of(backend, name);
   if (format == NULL) device_die(name, "no such format");
-  if (on_device && converter->build) build_on_device(&M, converter, precision, A);
-  else {
-    tc_csr pattern = tc_matrix_pattern(A);
-    void  *view    = host_bytes(TC_MAX_VIEW);
-
-    pattern.precision = precision;
-    if (format->build(&pattern, view) != TC_OK) device_die(name, tc_last_error());
-    upload_view(&M, format, view);
-    tc_format_destroy(format, view);
-    free(view);
-  }
-  M.refill_ms = INFINITY;
-  for (int repeat = 0; repeat < REPEATS; ++repeat) M.refill_ms = fmin(M.refill_ms, timed_refill(&M, converter, val));
+  converter = converter_of(backend, name);
+  if (!on_device || converter->build == NULL) return pack_on_host(backend, format, precision, A);
+  val = values_on_device(&M, A);
+  build_on_device(&M, converter, precision, A);
+  refill(&M, converter, val);
   return M;
 }
 

@@ -109,7 +109,7 @@ PetscErrorCode ProductTarget(int product, Mat A, MatType type, PetscInt N, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ProductErrorIn(tc_precision precision, int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
+PetscErrorCode ProductErrorIn(tc_precision precision, int32_t segment, int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
 {
   PetscMPIInt        size;
   PetscInt           first, end, m, ld, cm, cn;
@@ -138,7 +138,7 @@ PetscErrorCode ProductErrorIn(tc_precision precision, int product, const tc_matr
     /* a row lies in two blocks, a column on all processes: that many more roundings at most */
     if (precision == TC_PRECISION_F64) tc_oracle_spmv(&L, b, NULL, product == PRODUCT_ATB ? size : size > 1, ref, bound);
     else {
-      tc_oracle_narrow_spmm(&L, b, precision, ref, bound);
+      tc_oracle_narrow_spmm(&L, b, precision, segment, ref, bound);
       for (PetscInt i = 0; size > 1 && i < m; i++) bound[i] += 0x1p-53L * (fabsl(ref[i]) + bound[i]);
     }
     *worst = PetscMax(*worst, tc_error_over_bound(m, (const double *)c + j * ld, ref, bound));
@@ -154,7 +154,7 @@ PetscErrorCode ProductErrorIn(tc_precision precision, int product, const tc_matr
 PetscErrorCode ProductError(int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
 {
   PetscFunctionBeginUser;
-  PetscCall(ProductErrorIn(TC_PRECISION_F64, product, R, N, numbers, C, worst, bits));
+  PetscCall(ProductErrorIn(TC_PRECISION_F64, 0, product, R, N, numbers, C, worst, bits));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

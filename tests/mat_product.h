@@ -44,9 +44,9 @@ PetscErrorCode ProductTarget(int, Mat, MatType, PetscInt, PetscInt, Mat *);
 
 /*
   The largest error over its bound of the local rows of C = R B, R known to every process, B as by ProductNumbers(); *bits: has C the defined bits, which is asked on
-  one process only? The other one: A B in that precision, within its bound.
+  one process only? The other one: A B in that precision, within its bound, for a format that adds up so many entries of a row in single precision.
 */
-PetscErrorCode ProductErrorIn(tc_precision, int, const tc_matrix *, PetscInt, const double *, Mat, double *, PetscBool *);
+PetscErrorCode ProductErrorIn(tc_precision, int32_t, int, const tc_matrix *, PetscInt, const double *, Mat, double *, PetscBool *);
 PetscErrorCode ProductError(int, const tc_matrix *, PetscInt, const double *, Mat, double *, PetscBool *);
 
 /* The same matrix multiplied by ours and by a MATAIJ, all of the above for a user's or a new C; one line */

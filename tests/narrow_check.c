@@ -1,4 +1,5 @@
 #include "narrow_check.h"
+#include "../kernels/tc_bcsr.h"
 #include "../bench/generators.h"
 #include "../bench/oracle.h"
 #include "device_util.h"
@@ -22,7 +23,12 @@ void narrow_spread_values(tc_matrix *A)
   }
 }
 
-narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_t n, int32_t step, int floats)
+int32_t narrow_segment(const char *format)
+{
+  return strcmp(format, "bcsr") == 0 ? TC_BCSR_PIECE * TC_BCSR_DENSE : TC_SPMM_SEGMENT;
+}
+
+narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_t segment, int32_t n, int32_t step, int floats)
 {
   static const int powers[] = {0, 3, -66, 64, 200, -300, 20, -1, 500, -64, 65}; // those of a column
   narrow_expected  E        = {A, precision, n, step, new_numbers((int64_t)n * A->num_cols, sizeof(double)), new_numbers((int64_t)n * A->num_rows, sizeof(long double)), new_numbers((int64_t)n * A->num_rows, sizeof(long double))};
@@ -32,7 +38,7 @@ narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_
     double *column = E.b + (int64_t)j * A->num_cols;
 
     for (int32_t k = 0; k < A->num_cols; ++k) column[k] = floats ? (float)column[k] : ldexp(column[k], powers[j % 11] - k % 5);
-    if (j % step == 0) tc_oracle_narrow_spmm(A, column, precision, E.ref + (int64_t)j * A->num_rows, E.bound + (int64_t)j * A->num_rows);
+    if (j % step == 0) tc_oracle_narrow_spmm(A, column, precision, segment, E.ref + (int64_t)j * A->num_rows, E.bound + (int64_t)j * A->num_rows);
   }
   return E;
 }

@@ -16,8 +16,11 @@ typedef struct {
 /* Rows of A far apart, entries of a row less so */
 void narrow_spread_values(tc_matrix *A);
 
-/* `floats`: all of B are floats of ordinary magnitudes, for kernels that read them in place; else columns are far apart, too */
-narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_t n, int32_t step, int floats);
+/* Entries of a row that kernels of that format add in single precision at most */
+int32_t narrow_segment(const char *format);
+
+/* `segment`: narrow_segment(). `floats`: all of B are floats of ordinary magnitudes, for kernels that read them in place; else columns are far apart, too */
+narrow_expected narrow_expect(const tc_matrix *A, tc_precision precision, int32_t segment, int32_t n, int32_t step, int floats);
 void            narrow_forget(narrow_expected *E);
 
 /* C = A B or C += A B straight from CSR in the precision of E, the bits that a device must give, too */

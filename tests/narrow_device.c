@@ -117,7 +117,7 @@ static int is_rounded_product(const tc_matrix *A, int32_t n, const double *b, co
 static void check_row_major(const narrow_checks *K, const char *name, const tc_matrix *A, int32_t n, int gap)
 {
   const int64_t   ldb = n + gap, ldc = n + 2 * gap, m = A->num_rows;
-  narrow_expected E = narrow_expect(A, K->kernel->precision, n, n > 64 ? 7 : 1, 1);
+  narrow_expected E = narrow_expect(A, K->kernel->precision, narrow_segment(K->kernel->format), n, n > 64 ? 7 : 1, 1);
   device_matrix   M = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
   const int64_t   slots = device_num_slots(&M, K->kernel->format);
   double         *b = narrow_input(&E, n, A->num_cols), *c = malloc(((size_t)m * (size_t)n + 1) * sizeof *c), *left = malloc(((size_t)slots * (size_t)n + 1) * sizeof *left);

@@ -369,6 +369,7 @@ static void failed_allocations(void **state)
     tc_status        status;
     int              failures = 0;
 
+    pattern.precision = format->widest;
     for (;; ++failures) {
       tc_fault_arm(TC_FAULT_ALLOC, failures + 1);
       status = format->build(&pattern, &view);

@@ -133,7 +133,7 @@ static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n,
   for (int64_t i = 0; add && i < n * ldc; ++i) c[i] = i % ldc < m ? 0.0 : NAN; // so that adding rounds nothing
   ASSERT_OK(tc_spmm_bittcf_host(T, &args, NULL));
   for (int32_t j = 0; j < n; ++j) {
-    tc_oracle_narrow_spmm(&C->A, b + j * ldb, T->precision, ref, bound);
+    tc_oracle_narrow_spmm(&C->A, b + j * ldb, T->precision, TC_SPMM_SEGMENT, ref, bound);
     ASSERT_CASE(tc_error_over_bound(m, c + j * ldc, ref, bound) <= 1, C, "precision %d, column %d of %d: %g times the bound", T->precision, j, n, tc_error_over_bound(m, c + j * ldc, ref, bound));
     ASSERT_CASE(isnan(c[m + j * ldc]), C, "written outside");
   }

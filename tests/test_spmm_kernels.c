@@ -176,7 +176,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     if (tc_generate(tc_generator_find(larger[i].name), larger[i].size, 1, &A) != TC_OK) device_die(larger[i].name, tc_last_error());
     if (narrow) {
       narrow_spread_values(&A);
-      N = narrow_expect(&A, kernel->precision, 128, 7, 0);
+      N = narrow_expect(&A, kernel->precision, narrow_segment(kernel->format), 128, 7, 0);
     }
     M = device_pack(backend, kernel->format, kernel->precision, &A, 1);
     for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
@@ -202,7 +202,7 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
   device_matrix   M      = device_pack(backend, kernel->format, kernel->precision, A, 0);
   narrow_expected N;
 
-  if (narrow) N = narrow_expect(A, kernel->precision, 128, 1, 0);
+  if (narrow) N = narrow_expect(A, kernel->precision, narrow_segment(kernel->format), 128, 1, 0);
 
   for (int i = 0; i < (small_only ? NUM_SMALL_WIDTHS : NUM_WIDTHS) && failed < MAX_FAILURES; ++i) {
     const int32_t n = small_only ? small_widths[i] : widths[i];

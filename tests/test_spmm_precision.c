@@ -30,6 +30,7 @@ static const tc_spmm_kernel *device_kernels(int *num)
     {"bittcf_tf32", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_TF32, 80, NULL,   NULL, NULL, 0},
     {"bittcf_bf16", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_BF16, 80, NULL,   NULL, NULL, 0},
     {"bittcf_f16",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0},
+    {"bcsr_f16",    "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0}, // nor for this one
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
@@ -103,23 +104,37 @@ static void choices(void **state)
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "bittcf", .exact_nonfinite = 1}, 0, "bittcf", "structural zeros");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "hybrid"}, 0, "hybrid", "bf16");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "csr"}, 1, "csr_bf16", "asked for");
+  expect_choice((tc_spmm_options){.precision = TC_PRECISION_F16, .format = "bcsr"}, 1, "bcsr_f16", "asked for");
+  expect_choice((tc_spmm_options){.precision = TC_PRECISION_F64, .format = "bcsr"}, 0, "bcsr", "fp64");
+  expect_choice((tc_spmm_options){.precision = TC_PRECISION_F16, .format = "bcsr", .exact_nonfinite = 1}, 0, "bcsr", "structural zeros");
 }
 
-/* The host packs for narrow precisions only, and turns blocks for products in F64 */
+/* `format` of the kernel on the host for 8 columns in that precision, `asked` being asked for */
+static void expect_host(tc_precision precision, const char *asked, int exact_nonfinite, const char *format)
+{
+  const tc_spmm_options options = {.precision = precision, .format = asked, .exact_nonfinite = exact_nonfinite};
+  tc_spmm              *S       = spmm_of(tc_backend_host(), &options);
+  const tc_spmm_kernel *kernel;
+
+  ASSERT_OK(tc_spmm_choose(S, 8, &kernel));
+  assert_string_equal(kernel->format, format);
+  assert_int_equal(kernel->precision, exact_nonfinite ? TC_PRECISION_F64 : precision);
+  ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
+  assert_true(strcmp(kernel->format, "csr") == 0 && kernel->precision == TC_PRECISION_F64);
+  tc_spmm_destroy(&S);
+}
+
+/* The host packs for narrow precisions only, turns blocks for products in F64, and does without what it has no kernel for */
 static void on_the_host(void **state)
 {
   (void)state;
   for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) {
-    const tc_spmm_options options = {.precision = precision, .format = "hybrid"}; // ignored
-    tc_spmm              *S       = spmm_of(tc_backend_host(), &options);
-    const tc_spmm_kernel *kernel;
+    const char *first = precision == TC_PRECISION_F64 ? "csr" : "bittcf";
 
-    ASSERT_OK(tc_spmm_choose(S, 8, &kernel));
-    assert_string_equal(kernel->format, precision == TC_PRECISION_F64 ? "csr" : "bittcf");
-    assert_int_equal(kernel->precision, precision);
-    ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
-    assert_true(strcmp(kernel->format, "csr") == 0 && kernel->precision == TC_PRECISION_F64);
-    tc_spmm_destroy(&S);
+    expect_host(precision, NULL, 0, first);
+    expect_host(precision, "hybrid", 0, first);
+    expect_host(precision, "bcsr", 0, precision >= TC_PRECISION_BF16 ? "bcsr" : first);
+    expect_host(precision, "bcsr", 1, "csr");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "test_util.h"
 #include "../kernels/tc_narrow.h"
+#include "../src/format/bcsr.h"
 #include "../src/format/bittcf_host.h"
 #include "../src/format/hybrid_unpack.h"
 #include "../src/format/hybrid_values.h"
@@ -95,6 +96,7 @@ void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const dou
   }
   if (format == &tc_format_hybrid) ASSERT_OK(tc_hybrid_refill_host(view, csr_val));
   else if (format == &tc_format_bittcf) ASSERT_OK(tc_bittcf_refill_host(view, csr_val));
+  else if (format == &tc_format_bcsr) ASSERT_OK(tc_bcsr_refill_host(view, csr_val));
   else {
     size_t   num_slots = 0;
     int32_t *map       = test_array(format, view, TC_ROLE_MAP, &num_slots);
@@ -106,8 +108,9 @@ void test_pack_pattern(const tc_format *format, const tc_csr *pattern, const dou
 
 void test_pack(const tc_format *format, const tc_matrix *A, void *view)
 {
-  const tc_csr pattern = tc_matrix_pattern(A);
+  tc_csr pattern = tc_matrix_pattern(A);
 
+  pattern.precision = format->widest;
   test_pack_pattern(format, &pattern, A->val, view);
 }
 

@@ -6,7 +6,7 @@
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt, only if asked for precision; one that does not come to its end keeps what it has
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -330,13 +330,32 @@ bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restrictio
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 # of the cases of `blocks`, whose times in fp64 these are compared with
 bench_spmm_precision() { bench_part spmm_precision 60 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 6 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
+# 2:4 tiles and what they are compared with, without PETSc; other rows of the same file
+bench_sparse24() {
+  local log=$parts/sparse24.txt status=0 rows
+  bench_number=$((bench_number + 1))
+  timeout -k 5 60 "$bin/test_spmm_bcsr" -bench 64,128,512,1024 "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 </dev/null || status=$?
+  cat "$log" >>"$out/bench.txt"
+  awk '
+    $1 == "#" && $2 == "matrix" { for (i = 3; i <= NF; ++i) name[i - 1] = $i }
+    /^[0-9]+d[0-9]+s / && NF == 11 {
+      printf "%s  {\"op\": \"sparse24\", \"case\": \"%s\", \"rows\": %d, \"cols\": %d, \"nnz\": %d, \"n\": %d, \"ranks\": 1, \"precision\": \"fp16\", \"kernel\": \"tc_spmm_bcsr_f16\", \"device\": true, \"ms\": %s, \"bf16_ms\": %s, \"baseline_ms\": {", (n++ ? ",\n" : "{\"benchmarks\": [\n"), $1, $2, $2, $3, $4, $5, $7
+      for (i = 6; i <= NF; ++i) if (i != 7) printf("%s\"%s\": %s", (i > 6 ? ", " : ""), name[i], ($i == "inf" ? 0 : $i))
+      printf "}}"
+    }
+    END { if (n) print "\n]}" }' "$log" >"$parts/$(printf '%03d' "$bench_number").json"
+  rows=$(grep -cE '^[0-9]+d[0-9]+s ' "$log")
+  [ "$rows" -gt 0 ] || rm "$parts/$(printf '%03d' "$bench_number").json"
+  merge_json "$bench_json" "$parts" >"$parts/summary"
+  result bench/sparse24 "$([ "$status" = 0 ] && echo passed || echo failed)" "$rows rows$([ "$status" = 0 ] || echo ", status $status")"
+}
 bench_precision() { bench_part precision 120 "elasticity_64 circuit_3m stencil27_window_128 stencil7_220 stencil27_160" 3 spmv -precision fp32,bf16,fp16 -groups 5 -ways auto; }
 
 stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24}; do "bench_$part"; done
   cat "$parts/summary"
 }
 

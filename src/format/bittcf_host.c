@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { COLUMNS = 8 }; // of B at a time
+enum { COLUMNS = TC_NARROW_COLUMNS }; // of B at a time
 
 /* Goes through the entries of a window in the order of their values */
 typedef struct {
@@ -110,15 +110,6 @@ static void window_sums(const tc_bittcf *T, int32_t w, int32_t n, const double *
   }
 }
 
-/* `n` columns of B in the precision of T, row by row, and their scales */
-static void narrow_columns(const tc_bittcf *T, int32_t n, const double *b, int64_t ldb, float *narrow, int exponent[COLUMNS])
-{
-  for (int32_t j = 0; j < n; ++j) {
-    exponent[j] = tc_scale_of_column(T->precision, T->num_cols, b + j * ldb);
-    for (int32_t k = 0; k < T->num_cols; ++k) narrow[COLUMNS * (int64_t)k + j] = tc_narrow_element(T->precision, b[k + j * ldb], exponent[j]);
-  }
-}
-
 /* The same sums in single precision, scaled back */
 static void narrow_window_sums(const tc_bittcf *T, int32_t w, int32_t n, const float *b, const int exponent[COLUMNS], double sum[TC_BITTCF_ROWS][COLUMNS])
 {
@@ -177,7 +168,7 @@ tc_status tc_spmm_bittcf_host(const void *view, const tc_spmm_args *args, void *
     const double *b = args->b + first * args->ldb;
     int           exponent[COLUMNS];
 
-    if (T->precision != TC_PRECISION_F64) narrow_columns(T, n, b, args->ldb, narrow, exponent);
+    if (T->precision != TC_PRECISION_F64) tc_narrow_columns(T->precision, T->num_cols, n, b, args->ldb, narrow, exponent);
     for (int32_t w = 0; w < T->num_windows; ++w) {
       const int32_t *row_id = T->row_id + TC_BITTCF_ROWS * (int64_t)w;
       double         sum[TC_BITTCF_ROWS][COLUMNS];

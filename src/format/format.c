@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tc_format *const formats[] = {&tc_format_dasp, &tc_format_hybrid, &tc_format_bittcf};
+static const tc_format *const formats[] = {&tc_format_dasp, &tc_format_hybrid, &tc_format_bittcf, &tc_format_bcsr};
 
 const char *tc_precision_name(tc_precision precision)
 {

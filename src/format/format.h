@@ -53,9 +53,10 @@ typedef struct tc_format {
   void (*detail)(const void *view, tc_detail *detail);
   /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels. NULL: for dense blocks only */
   tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z, int sign);
+  tc_precision widest; // in which it can keep values; builds of wider ones fail
 } tc_format;
 
-extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf;
+extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;
 
 /* As the options of PETSc name it */
 const char *tc_precision_name(tc_precision precision);

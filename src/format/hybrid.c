@@ -379,4 +379,4 @@ static void hybrid_detail(const void *view, tc_detail *detail)
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64};

@@ -6,6 +6,8 @@
 #include "hybrid_unpack.h"
 #include <math.h>
 
+enum { TC_NARROW_COLUMNS = 8 }; // of B at a time
+
 /* The number in that precision that tc_narrow_bits() gives */
 static inline float tc_widen(tc_precision precision, uint32_t bits)
 {
@@ -35,3 +37,6 @@ static inline float tc_narrow_element(tc_precision precision, double value, int 
 {
   return tc_widen(precision, tc_narrow_bits(precision, value * tc_power_of_two(-exponent)));
 }
+
+/* n <= TC_NARROW_COLUMNS columns of B, scaled and rounded, narrow [rows, TC_NARROW_COLUMNS] row by row, and the exponents */
+void tc_narrow_columns(tc_precision precision, int32_t rows, int32_t n, const double *b, int64_t ldb, float *narrow, int exponent[TC_NARROW_COLUMNS]);

@@ -7,7 +7,7 @@ static const char context_name[] = "MatAIJTCCUSPARSE_context";
 
 const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatAIJTCCUSPARSEBackend", "MAT_AIJTCCUSPARSE_BACKEND_", NULL};
 const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "hybrid", "cusparse", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
-const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", "slice", "tca", "cusparse", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
+const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", "slice", "tca", "cusparse", "sparse24", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
 const char *const MatAIJTCCUSPARSEReorders[]    = {"none", "rcm", "MatAIJTCCUSPARSEReorder", "MAT_AIJTCCUSPARSE_REORDER_", NULL};
 const char *const MatAIJTCCUSPARSEPrecisions[]  = {"fp64", "fp32", "tf32", "bf16", "fp16", "MatAIJTCCUSPARSEPrecision", "MAT_AIJTCCUSPARSE_PRECISION_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};

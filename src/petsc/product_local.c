@@ -251,7 +251,7 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
 static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc, PetscBool square)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
-  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "hybrid"}, {.format = "csr"}, {NULL}};
+  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "hybrid"}, {.format = "csr"}, {NULL}, {.format = "bcsr"}};
   tc_spmm_options              options = asked[tc->settings.spmm];
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;

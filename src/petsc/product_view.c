@@ -24,17 +24,21 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
 - spmm - `MAT_AIJTCCUSPARSE_SPMM_AUTO`, `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, `MAT_AIJTCCUSPARSE_SPMM_CLUSTER`, `MAT_AIJTCCUSPARSE_SPMM_SLICE`,
-         `MAT_AIJTCCUSPARSE_SPMM_TCA`, or `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`
+         `MAT_AIJTCCUSPARSE_SPMM_TCA`, `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, or `MAT_AIJTCCUSPARSE_SPMM_SPARSE24`
 
   Options Database Key:
-. -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse) - what multiplies, default `auto`
+. -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies, default `auto`
 
   Level: intermediate
 
   Notes:
   Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend has one kernel and ignores the choice, but for
-  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`. In a precision other than `fp64` on a GPU there are kernels for `MAT_AIJTCCUSPARSE_SPMM_AUTO` and `MAT_AIJTCCUSPARSE_SPMM_BITTCF`,
-  see `MatAIJTCCUSPARSESetPrecision()`.
+  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. In a precision other than `fp64` on a GPU there are kernels for
+  `MAT_AIJTCCUSPARSE_SPMM_AUTO` and `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, in `bf16` and `fp16` for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24`, too, see `MatAIJTCCUSPARSESetPrecision()`.
+
+  `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` is never chosen by `MAT_AIJTCCUSPARSE_SPMM_AUTO`. Its format is packed on the host, also for products on the GPU, and again
+  after each change of the pattern\: about 0.3 s for 4 million entries. Changed values are packed where the products are. It pays for thousands of products with matrices of
+  dense or 2:4 sparse blocks.
 
   `MAT_AIJTCCUSPARSE_SPMM_AUTO` multiplies straight from CSR until what a packed format would have saved by then is what packing it takes, at once where a single product
   saves that much or the format is there already. The bits of the result are the same before and after. `-info` tells when it packs, `MatView()` what it waits for.

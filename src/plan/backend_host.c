@@ -3,6 +3,7 @@
 */
 #include "../../kernels/tc_backend.h"
 #include "../../kernels/tc_dasp.h"
+#include "../format/bcsr.h"
 #include "../format/bittcf_host.h"
 #include "../format/dasp_host.h"
 #include "../format/hybrid_host.h"
@@ -67,6 +68,13 @@ static tc_status bittcf_refill(const void *view, const double *csr_val, tc_strea
   return tc_bittcf_refill_host(view, csr_val);
 }
 
+static tc_status bcsr_refill(const void *view, const double *csr_val, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
+  return tc_bcsr_refill_host(view, csr_val);
+}
+
 static tc_status csr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
 {
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
@@ -103,6 +111,12 @@ static tc_status bittcf_spmm(const void *view, const tc_spmm_args *args, tc_stre
   return tc_spmm_bittcf_host(view, args, stream);
 }
 
+static tc_status bcsr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
+{
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  return tc_spmm_bcsr_host(view, args, stream);
+}
+
 /* Dense blocks are multiplied straight from CSR, but for narrow precisions, in which the values have to be packed */
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
 {
@@ -117,6 +131,8 @@ static const tc_spmm_kernel *host_spmm_kernels(int *num)
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
     {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
@@ -131,6 +147,7 @@ static const tc_converter *host_converters(int *num)
     {"dasp",   NULL, dasp_refill  },
     {"hybrid", NULL, hybrid_refill},
     {"bittcf", NULL, bittcf_refill},
+    {"bcsr",   NULL, bcsr_refill  },
   };
 
   *num = (int)(sizeof converters / sizeof converters[0]);

@@ -95,6 +95,7 @@ static tc_status no_spmv(const void *view, const double *x, const double *y, dou
 /* What plans of formats for dense blocks have in place of a kernel */
 static const tc_kernel dense_only[] = {
   {"none", TC_OP_SPMV, "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv},
+  {"none", TC_OP_SPMV, "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv},
 };
 
 static const tc_kernel *find_dense_only(const char *format)

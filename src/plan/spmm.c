@@ -44,7 +44,7 @@ struct tc_spmm {
 static const char of_tiles[] = "bittcf"; // the format of tiles
 
 /* Formats whose kernels multiply the structural zeros of a tile */
-static const char *const with_structural_zeros[] = {of_tiles};
+static const char *const with_structural_zeros[] = {of_tiles, "bcsr"};
 
 enum { REORDERED_COLUMNS = 32 }; // from so many on rows that were reordered are multiplied in tiles
 
@@ -186,13 +186,21 @@ static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, int32_t n, tc_preci
   return kernel;
 }
 
+/* The host has few kernels: it goes by the rules where it has none of that format */
+static int is_asked_for(const tc_spmm *S, tc_precision precision)
+{
+  const char *format = S->options.format;
+
+  return format != NULL && (S->sm > 0 || (is_allowed(S, format) && find_kernel(S, format, S->options.kernel, precision) != NULL));
+}
+
 static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_spmm_kernel **kernel)
 {
   size_t used;
 
   *kernel = NULL;
   TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
-  if (S->sm > 0 && S->options.format != NULL) {
+  if (is_asked_for(S, precision)) {
     TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
     *kernel = find_kernel(S, S->options.format, S->options.kernel, precision);
     TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, tc_precision_name(precision), S->backend->name, S->sm);

@@ -9,7 +9,7 @@
 typedef struct tc_spmm tc_spmm;
 
 typedef struct {
-  const char  *format;          // name of the format, NULL: choose; the host has one only in a precision and ignores it
+  const char  *format;          // name of the format, NULL: choose; the host has few and does without where it has no kernel
   const char  *kernel;          // name of one of the kernels of the format, NULL: the first
   int          exact_nonfinite; // only kernels that multiply no structural zeros
   int          reordered;       // formats of tiles get their rows in an order of their own, of which a look at the pattern tells nothing: take them for many columns

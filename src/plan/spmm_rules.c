@@ -51,7 +51,10 @@ static const rule_row rules[] = {
   {"csr",    0, {{0}}                                                                                         },
 };
 
-/* The same for all precisions but F64; a rule whose format has no kernel in the precision is passed over */
+/*
+  The same for all precisions but F64; a rule whose format has no kernel in the precision is passed over. Format bcsr has to be asked for: it is packed on the host, and no
+  measurement has set it against these.
+*/
 static const rule_row narrow_rules[] = {
   {"bittcf", 0, {{0}}},
 };
