@@ -12,32 +12,48 @@ __device__ __forceinline__ void tc_finish_element(double sum, double *c, bool ad
   *c  = add ? __dadd_rn(*c, sum) : sum;
 }
 
+/* Sums of segments of long rows, and what becomes of them: C[row[r], j] is the sum of sum[s * width + j] over segments s = per * first[r] .. per * first[r + 1] - 1 */
+struct tc_segment_sums {
+  int32_t        num_rows, per;
+  const int32_t *row, *first; // [num_rows], [num_rows + 1]
+  const double  *sum;         // row-major [segments, width]
+  int32_t        width, n;
+  double        *c; // column-major
+  int64_t        ldc;
+  bool           add;
+
+  __device__ __forceinline__ int32_t num(int32_t r) const { return per * (first[r + 1] - first[r]); }
+  __device__ __forceinline__ const double *of(int32_t r) const { return sum + (int64_t)per * first[r] * width; }
+};
+
+constexpr int tc_add_threads = 128;
+
 /*
-  tc_add_segments_kernel - C[long_row[r], j] from partial[s * width + j] of the segments s = per * long_first[r] .. per * long_first[r + 1] - 1
+  tc_add_segments_kernel - the long rows of C from the sums of their segments
 
   Work:   an element of C per thread
-  Lanes:  consecutive columns, so partial coalesces
-  Arrays: long_row [num_long], long_first [num_long + 1], partial row-major [segments, width], c column-major with leading dimension ldc; all device
+  Lanes:  consecutive columns, so the sums coalesce
+  Arrays: see tc_segment_sums; all device
   Writes: the long rows of C
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t num_long, const int32_t *__restrict__ long_row, const int32_t *__restrict__ long_first, int32_t per, const double *__restrict__ partial, int32_t width, int32_t n, double *c, int64_t ldc, bool add)
+static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kernel(const __grid_constant__ tc_segment_sums S)
 {
-  constexpr int ahead   = 16; // sums in flight: a row of 100000 entries has 391
+  constexpr int ahead   = 16; // sums in flight
   const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int32_t r = (int32_t)(element / width), j = (int32_t)(element % width);
+  const int32_t r = (int32_t)(element / S.width), j = (int32_t)(element % S.width);
   double        sum = 0.0;
 
-  if (r >= num_long || j >= n) return;
-  const int32_t       num  = per * (long_first[r + 1] - long_first[r]);
-  const double *const mine = partial + (int64_t)per * long_first[r] * width + j;
+  if (r >= S.num_rows || j >= S.n) return;
+  const int32_t       num  = S.num(r);
+  const double *const mine = S.of(r) + j;
 
 #pragma unroll 1
   for (int32_t s = 0; s < num; s += ahead) {
     double next[ahead];
 
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) next[i] = mine[(int64_t)min(s + i, num - 1) * width];
+    for (int i = 0; i < ahead; ++i) next[i] = mine[(int64_t)min(s + i, num - 1) * S.width];
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
       const double further = __dadd_rn(sum, next[i]);
@@ -45,5 +61,52 @@ static __global__ void __launch_bounds__(128, 8) tc_add_segments_kernel(int32_t 
       sum = s + i < num ? further : sum;
     }
   }
-  tc_finish_element(sum, c + long_row[r] + j * ldc, add);
+  tc_finish_element(sum, S.c + S.row[r] + j * S.ldc, S.add);
+}
+
+/*
+  tc_add_many_segments_kernel - the same where rows have many segments: hundreds of sums one after the other should not wait for memory
+
+  Work:   a thread block per long row and 8 columns: all threads bring 128 sums for each column to shared memory, while the 8 threads of the columns add up those before
+  Lanes:  8 consecutive columns, then consecutive segments
+  Arrays: see tc_segment_sums; all device
+  Writes: the long rows of C
+  Launch: 128 threads per block, 16 KB of shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+*/
+constexpr int tc_add_columns = 8, tc_add_piece = 128; // segments
+
+static __global__ void __launch_bounds__(tc_add_threads) tc_add_many_segments_kernel(const __grid_constant__ tc_segment_sums S)
+{
+  constexpr int     apart = tc_add_threads / tc_add_columns, own = tc_add_piece / apart;
+  __shared__ double piece[2][tc_add_piece][tc_add_columns];
+  const int         column = threadIdx.x % tc_add_columns, segment = threadIdx.x / tc_add_columns;
+  const int32_t     r = blockIdx.x, j = tc_add_columns * blockIdx.y + column, num = S.num(r);
+  const double     *mine = S.of(r) + min(j, S.width - 1);
+  double            sum  = 0.0, next[own];
+
+#pragma unroll
+  for (int i = 0; i < own; ++i) next[i] = mine[(int64_t)min(segment + apart * i, num - 1) * S.width];
+  for (int32_t s = 0, turn = 0; s < num; s += tc_add_piece, turn ^= 1) {
+#pragma unroll
+    for (int i = 0; i < own; ++i) piece[turn][segment + apart * i][column] = next[i];
+    __syncthreads(); // also: what is overwritten in the next turn has been added up
+#pragma unroll
+    for (int i = 0; i < own; ++i) next[i] = mine[(int64_t)min(s + tc_add_piece + segment + apart * i, num - 1) * S.width];
+    if (threadIdx.x < tc_add_columns) {
+      const int end = min(num - s, tc_add_piece);
+
+#pragma unroll 16
+      for (int i = 0; i < end; ++i) sum = __dadd_rn(sum, piece[turn][i][column]);
+    }
+  }
+  if (threadIdx.x < tc_add_columns && j < S.n) tc_finish_element(sum, S.c + S.row[r] + j * S.ldc, S.add);
+}
+
+/* By the mean number of segments; `num_segments` counts those of all rows */
+static inline tc_status tc_add_segments(const char *name, const tc_segment_sums &S, int64_t num_segments, cudaStream_t stream)
+{
+  constexpr int many = 48;
+
+  if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
+  return tc_launch(name, tc_add_segments_kernel, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, stream, S);
 }

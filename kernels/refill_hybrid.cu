@@ -1,9 +1,6 @@
 #include "hybrid_walk.cuh"
 #include "tc_backend.h"
 #include "tc_narrow.h"
-#include <cub/block/block_discontinuity.cuh>
-#include <cub/block/block_merge_sort.cuh>
-#include <cub/block/block_scan.cuh>
 #include <cfloat>
 
 constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
@@ -12,73 +9,57 @@ constexpr int tc_values_blocks  = 4096; // at most; a warp takes several pieces 
 
 using tc_bits = unsigned long long;
 
-/* How many of the block's values are distinct, or fewer if some are all ones: a cheap bound that spares most matrices the sort */
-__device__ __forceinline__ int tc_count_distinct(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
+/* Is it the first time that these bits, not all ones, go into the table? */
+__device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
 {
-  bool is_new = false;
+  for (unsigned at = static_cast<unsigned>((mine * 0x9e3779b97f4a7c15ull) >> 32);; ++at) {
+    const tc_bits found = atomicCAS(&table[at % (2 * tc_sample_threads)], ~0ull, mine);
 
-  table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
-  __syncthreads();
-  if (mine != ~0ull) {
-    for (unsigned at = static_cast<unsigned>((mine * 0x9e3779b97f4a7c15ull) >> 32);; ++at) {
-      const tc_bits found = atomicCAS(&table[at % (2 * tc_sample_threads)], ~0ull, mine);
-
-      is_new = found == ~0ull;
-      if (is_new || found == mine) break;
-    }
+    if (found == ~0ull || found == mine) return found == ~0ull;
   }
-  return __syncthreads_count(is_new);
 }
 
 /*
   tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
 
-  Work:   one block
-  Lanes:  four values per thread
+  Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample
+  Lanes:  four values per thread, one after the other
   Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
   Writes: the dictionary, zeros after its end, and its size
-  Launch: tc_sample_threads, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_sample_threads, 18 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *__restrict__ csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
 {
-  using sorter  = cub::BlockMergeSort<tc_bits, tc_sample_threads, tc_sample_values>;
-  using marker  = cub::BlockDiscontinuity<tc_bits, tc_sample_threads>;
-  using counter = cub::BlockScan<int, tc_sample_threads>;
-  __shared__ union {
-    typename sorter::TempStorage  sort;
-    typename marker::TempStorage  mark;
-    typename counter::TempStorage count;
-    tc_bits                       distinct[2 * tc_sample_threads];
-  } storage;
-  const int64_t stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
-  tc_bits       bits[tc_sample_values];
-  int           is_new[tc_sample_values], place[tc_sample_values], num;
+  __shared__ tc_bits table[2 * tc_sample_threads], distinct[TC_HYBRID_DICTIONARY];
+  __shared__ int     taken;
+  const int64_t      stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
+  int                num = 0, ones = 0; // ones: is there a value whose bits are all ones, which mark what is empty in the table?
 
-#pragma unroll
-  for (int j = 0; j < tc_sample_values; ++j) {
-    const int64_t i = tc_sample_threads * j + threadIdx.x;
+  table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
+  if (threadIdx.x == 0) taken = 0;
+  __syncthreads();
+  for (int j = 0; j < tc_sample_values && num + ones <= TC_HYBRID_DICTIONARY; ++j) {
+    const int64_t i    = tc_sample_threads * j + threadIdx.x;
+    const tc_bits mine = i < nnz ? __double_as_longlong(csr_val[i * stride]) : ~0ull;
 
-    bits[j] = i < nnz ? __double_as_longlong(csr_val[i * stride]) : ~0ull; // what is none goes last
+    num += __syncthreads_count(mine != ~0ull && tc_insert(mine, table));
+    ones = __syncthreads_or(ones || (i < nnz && mine == ~0ull));
   }
-  if (tc_count_distinct(bits[0], storage.distinct) > TC_HYBRID_DICTIONARY) {
-    if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = 0.0;
-    if (threadIdx.x == 0) *dictionary_size = 0;
-    return;
+  if (num + ones > TC_HYBRID_DICTIONARY) num = ones = 0;
+  if (num > 0) {
+    for (int at = threadIdx.x; at < 2 * tc_sample_threads; at += tc_sample_threads) {
+      if (table[at] != ~0ull) distinct[atomicAdd(&taken, 1)] = table[at];
+    }
   }
-  sorter(storage.sort).Sort(bits, [](tc_bits a, tc_bits b) { return a < b; });
   __syncthreads();
-  marker(storage.mark).FlagHeads(is_new, bits, [](tc_bits a, tc_bits b) { return a != b; });
-#pragma unroll
-  for (int j = 0; j < tc_sample_values; ++j) is_new[j] = is_new[j] && tc_sample_values * threadIdx.x + j < nnz;
-  __syncthreads();
-  counter(storage.count).ExclusiveSum(is_new, place, num);
-  if (num > TC_HYBRID_DICTIONARY) num = 0;
-#pragma unroll
-  for (int j = 0; j < tc_sample_values; ++j) {
-    if (is_new[j] && place[j] < num) dictionary[place[j]] = __longlong_as_double(bits[j]);
-  }
-  if (threadIdx.x >= num && threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = 0.0;
-  if (threadIdx.x == 0) *dictionary_size = num;
+  if (threadIdx.x < num) {
+    const tc_bits mine  = distinct[threadIdx.x];
+    int           place = 0;
+
+    for (int i = 0; i < num; ++i) place += distinct[i] < mine;
+    dictionary[place] = __longlong_as_double(mine);
+  } else if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = ones && threadIdx.x == num ? __longlong_as_double(~0ull) : 0.0;
+  if (threadIdx.x == 0) *dictionary_size = num + ones;
 }
 
 struct tc_dictionary {
@@ -236,7 +217,6 @@ __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_wa
   tc_put_values_as<TC_HYBRID_F64, double, rounded>(W, dictionary, csr_val, val, thread);
   return TC_HYBRID_F64;
 }
-
 
 template <tc_precision precision>
 __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int32_t piece)

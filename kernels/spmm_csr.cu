@@ -238,13 +238,12 @@ static tc_status tc_spmm_csr(const tc_csr_view *A, const tc_spmm_args *args, cud
   double       *partial       = args->scratch + static_cast<size_t>(shape::width) * A->num_cols;
   const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
   const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups);
-  const int64_t elements      = (int64_t)A->num_long * shape::width;
   tc_csr_rows   B             = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * shape::width};
 
   if (tc_csr_in_place(args)) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb)};
   else TC_CALL(tc_row_major<shape::width>("tc_spmm_csr_f64", A->num_cols, args, stream));
   TC_CALL(tc_launch_grid("tc_spmm_csr_f64", tc_spmm_csr_kernel<shape>, dim3((unsigned)(listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows)), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks));
-  return tc_launch("tc_spmm_csr_f64", tc_add_segments_kernel, (elements + 127) / 128, 128, stream, A->num_long, A->long_row, A->long_first, 1, partial, shape::width, args->n, args->c, args->ldc, args->add != 0);
+  return tc_add_segments("tc_spmm_csr_f64", {A->num_long, 1, A->long_row, A->long_first, partial, shape::width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
 }
 
 /*

@@ -145,5 +145,5 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
 
   TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, (H->num_slices + warps - 1) / warps * groups, tc_slice_threads, s, *H, *args, groups));
   TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, s, *H, *args, groups, (int32_t)piece_blocks));
-  return tc_launch("tc_spmm_hybrid_f64", tc_add_segments_kernel, ((int64_t)H->num_long * width + 127) / 128, 128, s, H->num_long, H->row_id, H->long_first, (int32_t)tc_pieces, args->scratch, width, args->n, args->c, args->ldc, args->add != 0);
+  return tc_add_segments("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
 }

@@ -389,8 +389,10 @@ static void choices(void **state)
     expect_choice("laplace27", 12, 8, &by_default, "hybrid");
     expect_choice("laplace27", 12, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
-    expect_choice("stencil27_window", 16, 63, &by_default, "csr");
-    expect_choice("stencil27_window", 16, 64, &by_default, with_tiles ? "bittcf" : "csr");
+    expect_choice("stencil27_window", 16, 8, &by_default, "csr");
+    expect_choice("stencil27_window", 16, 128, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 8, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &exact, "hybrid");
     expect_choice("elasticity", 8, 8, &tiles, with_tiles ? "bittcf" : NULL);
