@@ -1,5 +1,5 @@
-#include "narrow_clusters.cuh"
 #include "narrow_rows.cuh"
+#include "narrow_tiles.cuh"
 
 /*
   tc_spmm_bittcf_narrow_kernel - C = A B or C += A B over the windows of a tc_bittcf in a narrow precision. Structural zeros of a tile are multiplied: what is not finite
@@ -8,15 +8,15 @@
   Work:   a warp per window and 8 * elements * loads columns of B; the warps of a block own neighbouring windows, neighbouring blocks the same windows and other columns
   Lanes:  a row and a column of each tile; `elements` neighbouring columns of a row of B at a time, eight lanes side by side: which columns are the rows of which
           mma.m16n8k8 or m16n8k16 is free, and chosen so that nothing has to change lanes
-  Arrays: the view; the copy of B, or B, row-major; C; partial column-major; all device
+  Arrays: the view; the copy of B, turned, or B, row-major; C; partial column-major; all device
   Writes: C once for each row that is not long, partial once for each segment
   Launch: 8 warps per block, no shared memory.  Needs: sm_80.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped operands, prefetching);
           Fan et al., "DTC-SpMM", ASPLOS'24 (which column is which)
 */
-/* Warps of a block, and blocks that an SM holds: what registers allow, 80 or 128 to a thread */
+/* Warps of a block, and blocks that an SM holds: what registers allow, 64 or 80 to a thread. More warps hide more than loading rows of B ahead of their use would. */
 constexpr int tc_narrow_warps = 8;
 template <int columns_of_lane>
-constexpr int tc_narrow_blocks = columns_of_lane <= 4 ? 3 : 2;
+constexpr int tc_narrow_blocks = columns_of_lane <= 4 ? 4 : 3;
 
 /* A batch of groups; what is beyond the window has no entries, and the last column, so that nothing else is read */
 __device__ __forceinline__ void tc_load_batch(tc_group_batch &batch, const tc_bittcf &T, const tc_window &W, int first, int lane)
@@ -26,55 +26,58 @@ __device__ __forceinline__ void tc_load_batch(tc_group_batch &batch, const tc_bi
   batch.entry = tc_column_entry(W, masks, min(TC_BITTCF_GROUP * first + lane, TC_BITTCF_GROUP * W.num_groups() - 1));
 }
 
-/* Adds the product of a window and the lane's columns of B to sums, of the window's rows 2 * k and 2 * k + 1. Masks and columns are loaded a batch ahead, values and rows of B a step ahead. */
+/* Adds the product of a window and the lane's columns of B to sums, of the window's rows 2 * k and 2 * k + 1. Masks and columns are loaded a batch ahead, values a step. */
 template <tc_precision precision, int elements, int loads, bool in_place>
-__device__ __forceinline__ void tc_narrow_window_product(const tc_bittcf &T, const tc_window &W, const char *rows, uint32_t row_bytes, int lane, tc_mma_single_accumulator (&sums)[loads * elements / 2])
+__device__ __forceinline__ void tc_narrow_window_product(const tc_bittcf &T, const tc_window &W, const tc_narrow_rows_of_lane<elements, loads, in_place> &rows, int lane, tc_mma_single_accumulator (&sums)[loads * elements / 2])
 {
-  constexpr int                                          groups = tc_narrow_kind<precision>::groups;
-  const int                                              num = W.num_groups(), k = tc_mma_lane(lane).k;
-  const int32_t                                          base = W.column_base();
-  const tc_mask_lane                                     at(lane);
-  uint32_t                                               next = W.val;
-  tc_group_batch                                         batch, next_batch;
-  tc_narrow_step<precision, elements, loads, in_place> even, odd;
+  constexpr int                                        groups = tc_narrow_kind<precision>::groups;
+  const int                                            num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int32_t                                        base = W.column_base();
+  const tc_mask_lane                                   at(lane);
+  uint32_t                                             next = W.val, ahead[groups] = {};
+  tc_group_batch                                       batch, next_batch;
+  tc_narrow_step<precision, elements, loads, in_place> step;
 
   if (num == 0) return;
   tc_load_batch(batch, T, W, 0, lane);
   tc_load_batch(next_batch, T, W, tc_batch, lane);
-  even.load(batch, 0, base, T.val, next, rows, row_bytes, k, at);
+  tc_load_narrow_values(step.value, batch, 0, T.val, next, at);
 #pragma unroll 1
   for (int first = 0;; first += tc_batch) {
     const int left = num - first; // of this batch and what follows
 
 #pragma unroll
-    for (int i = 0; i < tc_batch; i += 2 * groups) {
-      if (i + groups < left) odd.load(batch, i + groups, base, T.val, next, rows, row_bytes, k, at);
-      even.multiply(sums);
-      if (i + groups >= left) return;
-      if (i + 2 * groups == tc_batch) {
+    for (int i = 0; i < tc_batch; i += groups) {
+      step.load_rows(batch, i, base, rows, k);
+      if (i + groups == tc_batch) {
         batch = next_batch;
         tc_load_batch(next_batch, T, W, first + 2 * tc_batch, lane);
       }
-      if (i + 2 * groups < left) even.load(batch, (i + 2 * groups) % tc_batch, base, T.val, next, rows, row_bytes, k, at);
-      odd.multiply(sums);
-      if (i + 2 * groups >= left) return;
+      if (i + groups < left) tc_load_narrow_values(ahead, batch, (i + groups) % tc_batch, T.val, next, at);
+      step.put_in_order(k);
+      step.multiply(sums);
+      if (i + groups >= left) return;
+#pragma unroll
+      for (int q = 0; q < groups; ++q) step.value[q] = ahead[q];
     }
   }
 }
 
 template <tc_precision precision, int elements, int loads, typename Output>
-static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, tc_narrow_blocks<elements * loads>) tc_spmm_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const char *__restrict__ rows, uint32_t row_bytes, int32_t chunks, const __grid_constant__ Output out)
+static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, tc_narrow_blocks<elements * loads>) tc_spmm_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const char *__restrict__ dense, uint32_t row_bytes, uint32_t turn, int32_t chunks, const __grid_constant__ Output out)
 {
-  constexpr int             words = elements * tc_narrow_kind<precision>::bytes / 4;
-  const int                 lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
-  const int32_t             w = blockIdx.x / chunks * tc_narrow_warps + threadIdx.x / tc_warp_size, chunk = blockIdx.x % chunks;
+  const int                 lane = threadIdx.x % tc_warp_size;
+  const int32_t             w = blockIdx.x / chunks * tc_narrow_warps + threadIdx.x / tc_warp_size, first = 8 * elements * loads * (blockIdx.x % chunks);
   tc_mma_single_accumulator sums[loads * elements / 2] = {};
 
   if (w >= T.num_windows) return;
-  tc_narrow_window_product<precision, elements, loads, Output::in_place>(T, tc_load_window(T, w), rows + 32 * words * loads * chunk + 4 * words * g, row_bytes, lane, sums);
+  const tc_window W = tc_load_window(T, w);
+
+  tc_prefetch_narrow_window<precision>(T, w, W, lane);
+  tc_narrow_window_product<precision>(T, W, tc_narrow_rows_of_lane<elements, loads, Output::in_place>(dense, row_bytes, turn, tc_narrow_kind<precision>::bytes, first, lane), lane, sums);
   const short2 scales = __ldg(reinterpret_cast<const short2 *>(T.exponent + TC_BITTCF_ROWS * (int64_t)w) + tc_mma_lane(lane).k);
 
-  tc_put_narrow_window<precision, elements, loads>(tc_rows_of_sums(T, w, lane), make_int2(scales.x, scales.y), 8 * elements * loads * chunk + elements * g, out, sums);
+  tc_put_narrow_window<precision, elements, loads>(tc_rows_of_sums(T, w, lane), make_int2(scales.x, scales.y), first, tc_mma_lane(lane).row, out, sums);
 }
 
 /* Fewer warps than this leave a device idle (unmeasured: 16 for each of 128 multiprocessors); then they take fewer columns each */
@@ -105,12 +108,12 @@ extern "C" size_t tc_spmm_bittcf_narrow_scratch(const void *view, int32_t n)
 }
 
 template <tc_precision precision, int elements, int loads, typename Output>
-static tc_status tc_launch_narrow(const char *name, const tc_bittcf *T, const void *rows, int32_t width, uint32_t row_bytes, const Output &out, cudaStream_t stream)
+static tc_status tc_launch_narrow(const char *name, const tc_bittcf *T, const void *dense, int32_t width, uint32_t row_bytes, uint32_t turn, const Output &out, cudaStream_t stream)
 {
   const int32_t chunks = width / (8 * elements * loads);
   const int64_t blocks = ((int64_t)T->num_windows + tc_narrow_warps - 1) / tc_narrow_warps * chunks;
 
-  return tc_launch(name, tc_spmm_bittcf_narrow_kernel<precision, elements, loads, Output>, blocks, tc_narrow_warps * tc_warp_size, stream, *T, static_cast<const char *>(rows), row_bytes, chunks, out);
+  return tc_launch(name, tc_spmm_bittcf_narrow_kernel<precision, elements, loads, Output>, blocks, tc_narrow_warps * tc_warp_size, stream, *T, static_cast<const char *>(dense), row_bytes, turn, chunks, out);
 }
 
 template <tc_precision precision>
@@ -118,31 +121,26 @@ static tc_status tc_multiply_narrow(const char *name, const tc_bittcf *T, const 
 {
   constexpr int           bytes     = tc_narrow_kind<precision>::bytes;
   const int32_t           width     = tc_narrow_width(args->n);
-  const uint32_t          row_bytes = (uint32_t)(bytes * width);
+  const uint32_t          row_bytes = (uint32_t)(bytes * width), turn = row_bytes % 128 == 0 ? 32 : 0;
   const tc_narrow_scratch at(T, args->n);
   char                   *scratch = reinterpret_cast<char *>(args->scratch);
   int32_t                *top     = reinterpret_cast<int32_t *>(scratch + at.top);
   const tc_scaled_output  out     = {tc_output_of(T, args, reinterpret_cast<double *>(scratch + at.partial)), top};
 
   TC_CHECK(T->precision == precision, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
-  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, width, top, scratch, stream));
-  if (tc_takes_clusters(T, row_bytes)) return tc_multiply_clusters<precision>(name, T, scratch, row_bytes, row_bytes / tc_stage_bytes, out, stream);
-  if (width == 16) TC_CALL((tc_launch_narrow<precision, 2, 1>(name, T, scratch, width, row_bytes, out, stream)));
-  else if (width == 32 || T->num_windows * (int64_t)(width / 64) < tc_few_narrow_warps) TC_CALL((tc_launch_narrow<precision, 4, 1>(name, T, scratch, width, row_bytes, out, stream)));
-  else TC_CALL((tc_launch_narrow<precision, 16 / bytes, bytes / 2>(name, T, scratch, width, row_bytes, out, stream)));
+  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, width, turn, top, scratch, stream));
+  if (width == 16) TC_CALL((tc_launch_narrow<precision, 2, 1>(name, T, scratch, width, row_bytes, turn, out, stream)));
+  else if (width == 32 || T->num_windows * (int64_t)(width / 64) < tc_few_narrow_warps) TC_CALL((tc_launch_narrow<precision, 4, 1>(name, T, scratch, width, row_bytes, turn, out, stream)));
+  else TC_CALL((tc_launch_narrow<precision, 16 / bytes, bytes / 2>(name, T, scratch, width, row_bytes, turn, out, stream)));
   return tc_add_long_rows(name, T, out.to, stream);
 }
 
 static tc_status tc_multiply_row_major(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const tc_row_major_output out = {reinterpret_cast<float *>(args->c), args->scratch, args->ldc, tc_bittcf_num_slots(T), args->n};
+  tc_row_major_output out;
 
-  TC_CHECK(T->precision == TC_PRECISION_TF32, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
-  TC_CHECK(args->n % 64 == 0 && args->ldb % 4 == 0 && args->ldc % 4 == 0 && !args->add && reinterpret_cast<uintptr_t>(args->b) % 16 == 0 && reinterpret_cast<uintptr_t>(args->c) % 16 == 0, TC_ERR_UNSUPPORTED, "%s: %d columns of floats, row-major, of rows %lld and %lld apart", name, args->n, (long long)args->ldb, (long long)args->ldc);
-  const uint32_t row_bytes = (uint32_t)(sizeof(float) * args->ldb);
-
-  if (T->num_clusters > 0) return tc_multiply_clusters<TC_PRECISION_TF32>(name, T, args->b, row_bytes, (int32_t)sizeof(float) * args->n / tc_stage_bytes, out, stream);
-  TC_CALL((tc_launch_narrow<TC_PRECISION_TF32, 4, 2>(name, T, args->b, args->n, row_bytes, out, stream)));
+  TC_CALL(tc_row_major_output_of(name, T, args, &out));
+  TC_CALL((tc_launch_narrow<TC_PRECISION_TF32, 4, 2>(name, T, args->b, args->n, (uint32_t)(sizeof(float) * args->ldb), 0, out, stream)));
   return tc_add_long_rows(name, T, out, stream);
 }
 

@@ -1,7 +1,4 @@
-/*
-  Products over the clusters of a tc_bittcf in a narrow precision.
-*/
-#pragma once
+#include "narrow_rows.cuh"
 #include "narrow_tiles.cuh"
 
 constexpr int tc_stage_bytes        = 128; // of a row of B
@@ -129,20 +126,16 @@ __device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_c
 template <tc_precision precision>
 __device__ __forceinline__ void tc_prefetch_narrow_cluster(const tc_bittcf &T, int32_t cluster, int lane)
 {
-  constexpr int line = 128, bytes = tc_narrow_kind<precision>::bytes;
+  constexpr int line = 128;
   const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
 
   if (cluster >= T.num_clusters) return;
   for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
   if (w >= T.num_windows) return;
-  const tc_window W   = tc_load_window(T, w);
-  const uint32_t  end = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
+  const tc_window W = tc_load_window(T, w);
 
-  for (uint32_t e = W.val + line / bytes * lane; e < end; e += line / bytes * tc_warp_size) tc_prefetch(static_cast<const char *>(T.val) + static_cast<size_t>(bytes) * e);
-  if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
+  tc_prefetch_narrow_window<precision>(T, w, W, lane);
   if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
-  if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
-  if (lane == 1) tc_prefetch(T.exponent + TC_BITTCF_ROWS * (int64_t)w);
 }
 
 /*
@@ -193,42 +186,113 @@ static __global__ void __launch_bounds__((tc_held_narrow_warps<most> * tc_warp_s
     if (chunk + args.stages - 1 < args.chunks) tc_stage_rows(unused, args, from, list, num, T.num_cols);
     tc_copies_end();
     tiles.multiply(num_groups, staged, sums);
-    tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk + elements * g, out, sums);
+    tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk, g, out, sums);
     unused = staged;
     staged = staged + args.size == top ? bottom : staged + args.size;
   }
 }
 
+static uint32_t tc_narrow_stage_size(const tc_bittcf *T)
+{
+  return 2u * tc_stage_bytes * T->widest_cluster;
+}
+
+/* Shared memory besides the buffers, of which there are two at least */
+constexpr int tc_narrow_fixed_bytes = (int)sizeof(int32_t) * TC_BITTCF_MOST_PAIRS;
+
 template <tc_precision precision, int most, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
   const auto             kernel  = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, Output>;
-  tc_narrow_cluster_args cluster = {static_cast<const char *>(rows), row_bytes, 2u * tc_stage_bytes * T->widest_cluster, tc_most_narrow_stages, 0, chunks};
-  const int              fixed   = (int)sizeof(int32_t) * TC_BITTCF_MOST_PAIRS;
+  tc_narrow_cluster_args cluster = {static_cast<const char *>(rows), row_bytes, tc_narrow_stage_size(T), tc_most_narrow_stages, 0, chunks};
   int                    room, processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  while (cluster.stages > 2 && cluster.stages * (int)cluster.size + fixed > room / tc_held_narrow_blocks<most>) --cluster.stages;
+  while (cluster.stages > 2 && cluster.stages * (int)cluster.size + tc_narrow_fixed_bytes > room / tc_held_narrow_blocks<most>) --cluster.stages;
   cluster.resident = processors * tc_held_narrow_blocks<most>;
   const int bytes  = cluster.stages * (int)cluster.size;
 
-  TC_CHECK(bytes + fixed <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, room);
+  TC_CHECK(bytes + tc_narrow_fixed_bytes <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, room);
   TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
   return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, bytes, stream, *T, cluster, out);
 }
 
-/* Rows of that many bytes, of the copy, are read in whole pieces only */
-static inline bool tc_takes_clusters(const tc_bittcf *T, uint32_t row_bytes)
-{
-  return T->num_clusters > 0 && row_bytes % tc_stage_bytes == 0;
-}
-
 template <tc_precision precision, typename Output>
-static tc_status tc_multiply_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t on)
+static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t on)
 {
   if (T->widest_window <= 12 && T->cluster_windows == 16) return tc_launch_narrow_clusters<precision, 12>(name, T, rows, row_bytes, chunks, out, on);
   if (T->widest_window <= 24) return tc_launch_narrow_clusters<precision, 24>(name, T, rows, row_bytes, chunks, out, on);
   if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return tc_launch_narrow_clusters<precision, TC_BITTCF_FEWER_GROUPS>(name, T, rows, row_bytes, chunks, out, on);
   return tc_launch_narrow_clusters<precision, TC_BITTCF_MOST_GROUPS>(name, T, rows, row_bytes, chunks, out, on);
+}
+
+/* Pieces of tc_stage_bytes in a row of the copy */
+static int32_t tc_narrow_chunks(const tc_bittcf *T, int32_t n)
+{
+  const int32_t columns = tc_stage_bytes / (int32_t)tc_value_bytes(T->precision);
+
+  return (n + columns - 1) / columns;
+}
+
+/* The copy of B, the tops of its columns */
+extern "C" size_t tc_spmm_bittcf_narrow_cluster_scratch(const void *view, int32_t n)
+{
+  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+
+  return ((size_t)T->num_cols + sizeof(int32_t) / tc_value_bytes(T->precision)) * tc_stage_bytes * tc_narrow_chunks(T, n);
+}
+
+/* Not where half of a row of the copy would be zeros, nor where a device has too little shared memory for two buffers */
+extern "C" int tc_spmm_bittcf_narrow_cluster_suits(const void *view, int32_t n)
+{
+  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+  int              room;
+
+  if (T->num_clusters == 0 || T->precision == TC_PRECISION_F64 || 2 * tc_value_bytes(T->precision) * n <= tc_stage_bytes) return 0;
+  return tc_attribute("tc_spmm_bittcf_narrow_cluster_suits", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room) == TC_OK && 2 * (int)tc_narrow_stage_size(T) + tc_narrow_fixed_bytes <= room;
+}
+
+template <tc_precision precision>
+static tc_status tc_multiply_clusters(const char *name, const void *view, const tc_spmm_args *args, void *stream)
+{
+  const tc_bittcf   *T       = static_cast<const tc_bittcf *>(view);
+  const cudaStream_t on      = static_cast<cudaStream_t>(stream);
+  const int32_t      chunks  = tc_narrow_chunks(T, args->n), width = chunks * tc_stage_bytes / tc_narrow_kind<precision>::bytes;
+  char              *copy    = reinterpret_cast<char *>(args->scratch);
+
+  if (T->num_windows == 0) return TC_OK;
+  TC_CHECK(T->precision == precision, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
+  TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "%s: the rows of this matrix share too few columns for clusters, or have too many", name);
+  if (precision == TC_PRECISION_TF32 && args->row_major_f32) {
+    tc_row_major_output out;
+
+    TC_CALL(tc_row_major_output_of(name, T, args, &out));
+    return tc_launch_clusters<TC_PRECISION_TF32>(name, T, args->b, (uint32_t)(sizeof(float) * args->ldb), chunks, out, on);
+  }
+  int32_t *top = reinterpret_cast<int32_t *>(copy + (size_t)tc_stage_bytes * chunks * T->num_cols);
+
+  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, width, 0, top, copy, on));
+  return tc_launch_clusters<precision>(name, T, copy, (uint32_t)(tc_stage_bytes * chunks), chunks, tc_scaled_output{tc_output_of(T, args, nullptr), top}, on);
+}
+
+/* Three products of parts in TF32 for one of floats */
+extern "C" tc_status tc_spmm_bittcf_cluster_f32(const void *view, const tc_spmm_args *args, void *stream)
+{
+  return tc_multiply_clusters<TC_PRECISION_F32>("tc_spmm_bittcf_cluster_f32", view, args, stream);
+}
+
+extern "C" tc_status tc_spmm_bittcf_cluster_tf32(const void *view, const tc_spmm_args *args, void *stream)
+{
+  return tc_multiply_clusters<TC_PRECISION_TF32>("tc_spmm_bittcf_cluster_tf32", view, args, stream);
+}
+
+extern "C" tc_status tc_spmm_bittcf_cluster_bf16(const void *view, const tc_spmm_args *args, void *stream)
+{
+  return tc_multiply_clusters<TC_PRECISION_BF16>("tc_spmm_bittcf_cluster_bf16", view, args, stream);
+}
+
+extern "C" tc_status tc_spmm_bittcf_cluster_f16(const void *view, const tc_spmm_args *args, void *stream)
+{
+  return tc_multiply_clusters<TC_PRECISION_F16>("tc_spmm_bittcf_cluster_f16", view, args, stream);
 }
