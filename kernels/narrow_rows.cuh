@@ -6,7 +6,10 @@
 #include "tc_narrow.h"
 #include "tc_spmm.h"
 
-/* The part of a block that a thread block turns: so many rows and columns that each thread has 8 loads in flight; rows of the copy are written 128 bytes at a time if they are as long */
+/*
+  The part of a block that a thread block turns: so many rows and columns that each thread has 8 loads in flight; rows of the copy are written 128 bytes at a time if
+  they are as long
+*/
 template <int columns>
 struct tc_narrow_tile {
   static constexpr int rows = 64, pieces = rows / tc_warp_size;

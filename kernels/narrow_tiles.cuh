@@ -54,8 +54,7 @@ struct tc_tf32_parts {
 
 /*
   Where a lane's columns of B are. Eight lanes read neighbouring parts of a row, four times as many those of four rows at once, which should be in different banks: a copy
-  has its rows turned by `turn` bytes for each, within 128. In place, half of the lanes read the second of two loads first, and the upper half of what they load of it
-  is other lanes' lower half.
+  has its rows turned by `turn` bytes for each, within 128. In place, lanes of odd k read the second of two loads first, and of that lane g has part g ^ 2.
 */
 template <int elements, int loads, bool in_place>
 struct tc_narrow_rows_of_lane {
