@@ -47,6 +47,7 @@ extern "C" {
 #include "tc_kernels.h"
 #undef TC_CONVERTER
 int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
+int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_survey_cuda(const tc_csr_view *, tc_survey *, tc_stream);

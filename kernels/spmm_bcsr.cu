@@ -240,7 +240,7 @@ static tc_status tc_multiply_pieces(const char *name, const tc_bcsr *T, const tc
   constexpr int          threads = 128;
 
   TC_CHECK(T->precision == precision, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
-  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, out.width, top, copy, stream));
+  TC_CALL(tc_narrow_rows<precision>(name, T->num_cols, args, out.width, 0, top, copy, stream));
   switch (out.width) {
   case 16: TC_CALL((tc_launch_pieces<precision, 2>(name, T, copy, out, stream))); break;
   case 32: TC_CALL((tc_launch_pieces<precision, 4>(name, T, copy, out, stream))); break;

@@ -211,7 +211,9 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
 
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t)
 {
-  return static_cast<const tc_bittcf *>(view)->num_clusters > 0;
+  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+
+  return T->num_clusters > 0 && T->precision == TC_PRECISION_F64;
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)
@@ -226,6 +228,7 @@ extern "C" tc_status tc_spmm_bittcf_cluster_f64(const void *view, const tc_spmm_
   const tc_dense_output out = tc_output_of(T, args, nullptr);
 
   if (T->num_windows == 0) return TC_OK;
+  TC_CHECK(T->precision == TC_PRECISION_F64, TC_ERR_ARG, "tc_spmm_bittcf_cluster_f64: the values are in precision %d", T->precision);
   TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: the rows of this matrix share too few columns for clusters, or have too many");
   if (T->widest_window <= 12 && T->cluster_windows == 16) return tc_launch_clusters<12>(T, args, out, on);
   if (T->widest_window <= 24) return tc_launch_clusters<24>(T, args, out, on);

@@ -22,7 +22,7 @@
   num_clusters 0: not worth it, or too large for a thread block; there are none of these arrays.
 
   Values: doubles in precision F64. Else floats (F32; TF32: rounded to 10 bits of fraction) or 16-bit numbers, of packed rows that are divided by 2^exponent, which
-  brings the largest magnitude of a row into [1, 2), for F16 into [2^14, 2^15), and rounded as tc_narrow.h says; and there are no clusters.
+  brings the largest magnitude of a row into [1, 2), for F16 into [2^14, 2^15), and rounded as tc_narrow.h says.
 */
 #pragma once
 #include "tc_spmm.h"
@@ -155,7 +155,7 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_slots(const tc_bittcf *T)
 /* Can a thread block hold any cluster's windows in registers? */
 TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 {
-  return T->precision == TC_PRECISION_F64 && T->num_groups > 0 && T->num_long == 0 && T->widest_window <= (T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS);
+  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= (T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS);
 }
 
 /* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */

@@ -12,7 +12,7 @@ __device__ __forceinline__ void tc_keep(uint32_t &a)
 }
 
 /* 16 or 8 bytes on their way from global to shared memory, an address of that. Copies up to tc_copies_end() are a batch. Before sm_80 they have arrived at once. */
-__device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const double *global)
+__device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const void *global)
 {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(shared), "l"(global) : "memory");
@@ -54,6 +54,14 @@ __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 
   asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(shared));
   return value;
+}
+
+__device__ __forceinline__ uint4 tc_load_shared_16(uint32_t shared)
+{
+  uint4 four;
+
+  asm volatile("ld.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "r"(shared));
+  return four;
 }
 
 __device__ __forceinline__ void tc_prefetch(const void *global)

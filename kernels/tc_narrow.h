@@ -132,6 +132,29 @@ TC_BOTH int tc_column_scale(tc_precision precision, int32_t top)
   return exponent >= -TC_UNSCALED_MOST && exponent <= TC_UNSCALED_MOST ? 0 : tc_clamp_scale(exponent);
 }
 
+/* The same as tc_narrow_bits() below if it returns 1, as for zero and nearly all other values: rounded to a normal number, or to infinity in F32 */
+TC_BOTH int tc_usual_bits(tc_precision precision, double value, uint32_t *bits)
+{
+  const uint32_t magnitude = (uint32_t)(tc_bits_of(value) >> 32) & 0x7fffffff;
+  int            usual;
+
+  if (precision == TC_PRECISION_F32) {
+    const float rounded = (float)value;
+
+    memcpy(bits, &rounded, sizeof *bits);
+    return value == 0.0 || magnitude - ((uint32_t)(1023 - 126) << 20) < (UINT32_C(0x7ff) - (1023 - 126)) << 20;
+  }
+  usual = tc_to_upper_float(value, precision == TC_PRECISION_BF16 ? 7 : 10, bits);
+  if (precision == TC_PRECISION_BF16) *bits >>= 16;
+  if (precision == TC_PRECISION_F16) {
+    const uint32_t sign = *bits >> 16 & 0x8000, rounded = *bits << 1 >> 14; // with the exponent of a float
+
+    *bits = rounded == 0 ? sign : sign | (rounded - ((127 - 15) << 10));
+    usual = usual && (rounded == 0 || magnitude >= (uint32_t)(1023 - 14) << 20);
+  }
+  return usual;
+}
+
 /*
   A scaled value in F32 or TF32, a float, or in BF16 or F16, 16 bits. What is too small for a normal number (F16: for a subnormal one) becomes zero, what is too large
   infinite, a NaN that of the precision. In F16 finite values must be below 2^15.
@@ -142,20 +165,11 @@ TC_BOTH uint32_t tc_narrow_bits(tc_precision precision, double value)
   const uint32_t sign = (uint32_t)(tc_bits_of(value) >> 63);
   uint32_t       bits;
 
+  if (tc_usual_bits(precision, value, &bits)) return bits;
   if (precision == TC_PRECISION_F16) return magnitude < infinite ? tc_to_f16(value) : sign << 15 | 0x7c00 | (magnitude > infinite ? 0x200 : 0);
-  if (precision == TC_PRECISION_F32) {
-    const float rounded = (float)value;
-
-    if (magnitude > infinite) return sign << 31 | UINT32_C(0x7fc00000);
-    if (magnitude < (uint64_t)(1023 - 126) << 52) return sign << 31;
-    memcpy(&bits, &rounded, sizeof bits);
-    return bits;
-  }
-  if (!tc_to_upper_float(value, precision == TC_PRECISION_BF16 ? 7 : 10, &bits)) {
-    bits = sign << 31;
-    if (magnitude > (uint64_t)1023 << 52) bits |= UINT32_C(0x7f800000);
-    if (magnitude > infinite) bits |= UINT32_C(0x00400000);
-  }
+  bits = sign << 31;
+  if (magnitude > (uint64_t)1023 << 52) bits |= UINT32_C(0x7f800000);
+  if (magnitude > infinite) bits |= UINT32_C(0x00400000);
   return precision == TC_PRECISION_BF16 ? bits >> 16 : bits;
 }
 

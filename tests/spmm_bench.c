@@ -205,7 +205,8 @@ static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm
   for (int64_t at = 0; at < b_size; at += PIECE) device_check(K->backend, K->backend->upload((float *)b + at, piece, sizeof(float) * (size_t)(b_size - at < PIECE ? b_size - at : PIECE), NULL), "upload");
   args = (tc_spmm_args){.n = n, .b = b, .ldb = n, .c = c, .ldc = n, .scratch = scratch, .row_major_f32 = 1};
   ms   = measure(K, M, kernel, &args, &spread);
-  printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f Gflop/s, row-major floats\n", kernel->name, n, ms, spread, 2e-6 * (double)K->A.nnz * n / ms);
+  if (ms < 0) printf("  %-32s n %3d  row-major floats: not supported\n", kernel->name, n);
+  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f Gflop/s, row-major floats\n", kernel->name, n, ms, spread, 2e-6 * (double)K->A.nnz * n / ms);
   K->backend->release(b);
   K->backend->release(c);
   K->backend->release(scratch);
