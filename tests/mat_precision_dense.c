@@ -259,17 +259,17 @@ PetscErrorCode TestPrecisionOfDense(void)
   PetscCall(CheckPattern(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24));
   PetscCall(CheckPattern(&S, MAT_AIJTCCUSPARSE_PRECISION_FP16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24));
   PetscCall(CheckTransposes(&S));
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_FALSE, PETSC_FALSE, "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_FALSE, PETSC_FALSE, cuda ? "format bittcf in bf16" : "format csr in bf16"));
   PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_BITTCF, PETSC_FALSE, PETSC_FALSE, "format bittcf in bf16"));
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_TRUE, PETSC_TRUE, "no kernel in bf16 without structural zeros"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_AUTO, PETSC_TRUE, PETSC_FALSE, "format csr in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_TCA, PETSC_FALSE, PETSC_FALSE, "format csr in bf16"));
   PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_FALSE, PETSC_FALSE, "format bcsr in bf16"));
   PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_FP16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_FALSE, PETSC_FALSE, "format bcsr in fp16"));
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_TRUE, PETSC_TRUE, cuda ? "format bcsr multiplies structural zeros" : "no kernel in bf16 without structural zeros"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_TRUE, cuda, cuda ? "format bcsr multiplies structural zeros" : "format csr in bf16"));
   /* where the host has no kernel it does without what is asked for */
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_TF32, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_FALSE, cuda, cuda ? "format bcsr in tf32" : "format bittcf in tf32"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_TF32, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_FALSE, cuda, cuda ? "format bcsr in tf32" : "format csr in tf32"));
   PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_FP64, MAT_AIJTCCUSPARSE_SPMM_SPARSE24, PETSC_FALSE, PETSC_TRUE, cuda ? "format bcsr in fp64" : "format csr in fp64"));
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SLICE, PETSC_FALSE, cuda, cuda ? "format hybrid in bf16" : "format bittcf in bf16"));
-  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_CLUSTER, PETSC_FALSE, cuda, cuda ? "tc_spmm_bittcf_cluster_f64" : "format bittcf in bf16"));
+  PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_SLICE, PETSC_FALSE, cuda, cuda ? "format hybrid in bf16" : "format csr in bf16"));
   PetscCall(CheckFull(&S, MAT_AIJTCCUSPARSE_PRECISION_BF16, MAT_AIJTCCUSPARSE_SPMM_CUSPARSE, PETSC_FALSE, PETSC_TRUE, "asked for by -mat_aijtccusparse_spmm"));
   tc_matrix_free(&S);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -98,7 +98,7 @@ static void choices(void **state)
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_TF32}, 1, "bittcf_tf32", "32 columns");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_F16}, 1, "bittcf_f16", "32 columns");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_F32}, 1, "bittcf", "; no kernel in fp32");
-  expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .exact_nonfinite = 1}, 1, "hybrid", "; no kernel in bf16 without structural zeros");
+  expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .exact_nonfinite = 1}, 1, "csr_bf16", "32 columns");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "bittcf"}, 1, "bittcf_bf16", "asked for");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "bittcf", .kernel = "cluster"}, 0, "cluster", "bf16");
   expect_choice((tc_spmm_options){.precision = TC_PRECISION_BF16, .format = "bittcf", .exact_nonfinite = 1}, 0, "bittcf", "structural zeros");
@@ -118,22 +118,21 @@ static void expect_host(tc_precision precision, const char *asked, int exact_non
 
   ASSERT_OK(tc_spmm_choose(S, 8, &kernel));
   assert_string_equal(kernel->format, format);
-  assert_int_equal(kernel->precision, exact_nonfinite ? TC_PRECISION_F64 : precision);
+  assert_int_equal(kernel->precision, precision);
   ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
   assert_true(strcmp(kernel->format, "csr") == 0 && kernel->precision == TC_PRECISION_F64);
   tc_spmm_destroy(&S);
 }
 
-/* The host packs for narrow precisions only, turns blocks for products in F64, and does without what it has no kernel for */
+/* The host packs for those who ask for it only, turns blocks for products in F64, and does without what it has no kernel for */
 static void on_the_host(void **state)
 {
   (void)state;
   for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) {
-    const char *first = precision == TC_PRECISION_F64 ? "csr" : "bittcf";
-
-    expect_host(precision, NULL, 0, first);
-    expect_host(precision, "hybrid", 0, first);
-    expect_host(precision, "bcsr", 0, precision >= TC_PRECISION_BF16 ? "bcsr" : first);
+    expect_host(precision, NULL, 0, "csr");
+    expect_host(precision, "hybrid", 0, "csr");
+    expect_host(precision, "bittcf", 0, precision == TC_PRECISION_F64 ? "csr" : "bittcf");
+    expect_host(precision, "bcsr", 0, precision >= TC_PRECISION_BF16 ? "bcsr" : "csr");
     expect_host(precision, "bcsr", 1, "csr");
   }
 }

@@ -251,12 +251,16 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
 static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc, PetscBool square)
 {
   /* in the order of MatAIJTCCUSPARSESpMM */
-  static const tc_spmm_options asked[] = {{NULL}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_f64"}, {.format = "bittcf", .kernel = "tc_spmm_bittcf_cluster_f64"}, {.format = "hybrid"}, {.format = "csr"}, {NULL}, {.format = "bcsr"}};
-  tc_spmm_options              options = asked[tc->settings.spmm];
+  static const char *const formats[] = {NULL, "bittcf", "bittcf", "hybrid", "csr", NULL, "bcsr"};
+  /* in the order of tc_precision */
+  static const char *const windows[] = {"tc_spmm_bittcf_f64", "tc_spmm_bittcf_f32", "tc_spmm_bittcf_tf32", "tc_spmm_bittcf_bf16", "tc_spmm_bittcf_f16"};
+  static const char *const clusters[] = {"tc_spmm_bittcf_cluster_f64", "tc_spmm_bittcf_cluster_f32", "tc_spmm_bittcf_cluster_tf32", "tc_spmm_bittcf_cluster_bf16", "tc_spmm_bittcf_cluster_f16"};
+  tc_spmm_options          options    = {.format = formats[tc->settings.spmm]};
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;
   options.precision       = MatTCPrecision(tc);
-  if (options.precision != TC_PRECISION_F64 && tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_BITTCF) options.kernel = NULL; /* one for each narrow precision */
+  if (tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_BITTCF) options.kernel = windows[options.precision];
+  if (tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_CLUSTER) options.kernel = clusters[options.precision];
   options.reordered       = square && tc->settings.reorder != MAT_AIJTCCUSPARSE_REORDER_NONE;
   return options;
 }

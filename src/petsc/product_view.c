@@ -32,9 +32,9 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
   Level: intermediate
 
   Notes:
-  Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend has one kernel and ignores the choice, but for
-  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. In a precision other than `fp64` on a GPU there are kernels for
-  `MAT_AIJTCCUSPARSE_SPMM_AUTO` and `MAT_AIJTCCUSPARSE_SPMM_BITTCF`, in `bf16` and `fp16` for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24`, too, see `MatAIJTCCUSPARSESetPrecision()`.
+  Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
+  `MAT_AIJTCCUSPARSE_SPMM_BITTCF` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
+  for `fp64` only, and `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` for `bf16` and `fp16`, see `MatAIJTCCUSPARSESetPrecision()`.
 
   `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` is never chosen by `MAT_AIJTCCUSPARSE_SPMM_AUTO`. Its format is packed on the host, also for products on the GPU, and again
   after each change of the pattern\: about 0.3 s for 4 million entries. Changed values are packed where the products are. It pays for thousands of products with matrices of
@@ -77,8 +77,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat A, MatAIJTCCUSPARSESpMM spmm)
 
   Note:
   Kernels for tiles of tensor cores multiply the zeros of a tile, too, and zero times infinity is not a number: an infinity or a NaN in a row of the dense matrix may
-  spoil any of the eight rows of the result whose tile has that column. With finite numbers there is no difference, but that products are in double precision whatever
-  `MatAIJTCCUSPARSESetPrecision()` asks for\: its kernels are of that kind.
+  spoil any of the eight rows of the result whose tile has that column. With finite numbers there is no difference.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMM()`
 @*/

@@ -186,12 +186,12 @@ static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, int32_t n, tc_preci
   return kernel;
 }
 
-/* The host has few kernels: it goes by the rules where it has none of that format */
+/* The host has few kernels, one for each format: it goes by the rules where it has none of that format */
 static int is_asked_for(const tc_spmm *S, tc_precision precision)
 {
   const char *format = S->options.format;
 
-  return format != NULL && (S->sm > 0 || (is_allowed(S, format) && find_kernel(S, format, S->options.kernel, precision) != NULL));
+  return format != NULL && (S->sm > 0 || (is_allowed(S, format) && find_kernel(S, format, NULL, precision) != NULL));
 }
 
 static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_spmm_kernel **kernel)
@@ -202,7 +202,7 @@ static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_
   TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   if (is_asked_for(S, precision)) {
     TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
-    *kernel = find_kernel(S, S->options.format, S->options.kernel, precision);
+    *kernel = find_kernel(S, S->options.format, S->sm > 0 ? S->options.kernel : NULL, precision);
     TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, tc_precision_name(precision), S->backend->name, S->sm);
     snprintf(S->why, sizeof S->why, "asked for");
     return TC_OK;

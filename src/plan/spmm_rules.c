@@ -52,11 +52,14 @@ static const rule_row rules[] = {
 };
 
 /*
-  The same for all precisions but F64; a rule whose format has no kernel in the precision is passed over. Format bcsr has to be asked for: it is packed on the host, and no
-  measurement has set it against these.
+  The same for all precisions but F64; a rule whose format has no kernel in the precision is passed over. 2:4 tiles (bcsr) are for those who ask for them. Nobody surveys a
+  pattern for the host: it takes csr, which needs no packing.
 */
 static const rule_row narrow_rules[] = {
-  {"bittcf", 0, {{0}}},
+  {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}},
+  {"csr",    1, {BELOW(PER_TILE, 5.2)}                          },
+  {"bittcf", 0, {{0}}                                           },
+  {"csr",    0, {{0}}                                           },
 };
 
 #undef AT_LEAST
