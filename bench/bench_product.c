@@ -81,13 +81,18 @@ static PetscErrorCode TimeOnce(const Bench *B, const BenchCandidate *C, double *
 PetscErrorCode BenchTimeSetup(const Bench *B, const BenchCandidate *C, BenchWay *way)
 {
   enum { TIMES = 5 };
-  double          first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
-  const PetscInt *i, *j;
-  PetscScalar    *a;
-  PetscMemType    type;
+  double             first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
+  const PetscInt    *i, *j;
+  const PetscScalar *x;
+  PetscScalar       *a;
+  PetscMemType       type;
 
   PetscFunctionBeginUser;
   PetscCall(MatSeqAIJGetCSRAndMemType(C->mat, &i, &j, &a, &type));
+  PetscCall(VecGetArrayReadAndMemType(B->in, &x, &type)); /* the first candidate finds the vectors on the device, too */
+  PetscCall(VecRestoreArrayReadAndMemType(B->in, &x));
+  PetscCall(VecGetArrayWriteAndMemType(B->out, &a, &type));
+  PetscCall(VecRestoreArrayWriteAndMemType(B->out, &a));
   PetscCall(TimeOnce(B, C, &first));
   for (int t = 0; t < TIMES; t++) {
     PetscCall(MatAIJTCCUSPARSEInvalidate(C->mat));

@@ -171,6 +171,7 @@ int main(int argc, char **argv)
   PetscReal      contrast = 100;
   PetscLogDouble seconds, baseline = 0.0;
   PetscBool      given, check = PETSC_FALSE;
+  const char    *usual[] = {"fp64", "fp32", "bf16", "fp16"}; /* tf32 is fp32 in products with vectors */
   char          *precisions[MAX_CHOICES];
 
   PetscFunctionBeginUser;
@@ -181,7 +182,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-check", &check, NULL));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num, &given));
   if (given == PETSC_FALSE) {
-    for (num = 0; num < 4; num++) PetscCall(PetscStrallocpy(MatAIJTCCUSPARSEPrecisions[num], &precisions[num]));
+    for (num = 0; num < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(usual); num++) PetscCall(PetscStrallocpy(usual[num], &precisions[num]));
   }
   PetscCall(PetscOptionsInsertString(NULL, "-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi"));
   PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &grid));

@@ -134,7 +134,10 @@ stage_tests() {
   local np name each cuda=(-mat_aijtccusparse_backend cuda)
   new_jobs
   flavour opt
-  for name in $(programs 'test_*'); do job "$name/cuda" counted 400 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
+  for name in csr_f64 hybrid_f64 bittcf_f64 cluster_f64 _f32 _tf32 bf16 _f16 survey; do # together they take too long
+    job "test_spmm_kernels-$name/cuda" counted 400 "$bin/test_spmm_kernels" -kernel "$name" "$work/opt/lib/libaijtccusparse_cuda.so"
+  done
+  for name in $(programs 'test_*' | grep -v '^test_spmm_kernels$'); do job "$name/cuda" counted 400 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
   for np in 4 3 2 1; do
     for name in $(programs 'mat_*'); do job "$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
   done
@@ -329,7 +332,7 @@ bench_spmm() {
 bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 # of the cases of `blocks`, whose times in fp64 these are compared with
-bench_spmm_precision() { bench_part spmm_precision 60 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 6 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
+bench_spmm_precision() { bench_part spmm_precision 150 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
 # 2:4 tiles and what they are compared with, without PETSc; other rows of the same file
 bench_sparse24() {
   local log=$parts/sparse24.txt status=0 rows
