@@ -38,36 +38,9 @@ static void check(const test_case *C)
   test_guarded_free(expected);
 }
 
-static void portable(void **state)
-{
-  (void)state;
-  product_under_test = spmv_portable;
-  test_all_cases(check);
-}
-
-static void avx2(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
-  product_under_test = spmv_avx2;
-  test_all_cases(check);
-#else
-  skip();
-#endif
-}
-
-static void avx512(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
-  product_under_test = spmv_avx512;
-  test_all_cases(check);
-#else
-  skip();
-#endif
-}
+#define USE(set) product_under_test = spmv_##set
+#define CHECK    check
+#include "each_instruction_set.h"
 
 int main(void)
 {

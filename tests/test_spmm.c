@@ -106,39 +106,9 @@ static void check_kernels(const test_case *C)
   free((void *)A.row_ptr);
 }
 
-static void portable(void **state)
-{
-  (void)state;
-  product_under_test    = product_portable;
-  transposed_under_test = transposed_product_portable;
-  test_all_cases(check_kernels);
-}
-
-static void avx2(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
-  product_under_test    = product_avx2;
-  transposed_under_test = transposed_product_avx2;
-  test_all_cases(check_kernels);
-#else
-  skip();
-#endif
-}
-
-static void avx512(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
-  product_under_test    = product_avx512;
-  transposed_under_test = transposed_product_avx512;
-  test_all_cases(check_kernels);
-#else
-  skip();
-#endif
-}
+#define USE(set) (product_under_test = product_##set, transposed_under_test = transposed_product_##set)
+#define CHECK    check_kernels
+#include "each_instruction_set.h"
 
 static const tc_spmm_options by_default = {NULL};
 

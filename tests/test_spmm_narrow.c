@@ -153,36 +153,9 @@ static void check_case(const test_case *C)
   free(row_ptr);
 }
 
-static void portable(void **state)
-{
-  (void)state;
-  product_under_test = narrow_product_portable;
-  test_all_cases(check_case);
-}
-
-static void avx2(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
-  product_under_test = narrow_product_avx2;
-  test_all_cases(check_case);
-#else
-  skip();
-#endif
-}
-
-static void avx512(void **state)
-{
-  (void)state;
-#if TC_HOST_X86
-  if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512vl")) skip();
-  product_under_test = narrow_product_avx512;
-  test_all_cases(check_case);
-#else
-  skip();
-#endif
-}
+#define USE(set) product_under_test = narrow_product_##set
+#define CHECK    check_case
+#include "each_instruction_set.h"
 
 /* Each row of the table multiplies in its precision */
 static void by_table(void **state)
