@@ -14,6 +14,7 @@ import sys
 
 from report import others, rows, sparse24, spmm, spmv
 
+LISTS = ('tests', 'benchmarks', 'events')
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -41,13 +42,14 @@ def read_report(folder, environment):
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
             'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_table(os.path.join(folder, 'results.tsv'))],
-            'benchmarks': bench['benchmarks'] + host['benchmarks'] + others.solves(read_table(os.path.join(folder, 'solvers.tsv')))}
+            'benchmarks': bench['benchmarks'] + host['benchmarks'] + others.solves(read_table(os.path.join(folder, 'solvers.tsv'))),
+            'events': others.events(read_table(os.path.join(folder, 'events.tsv')))}
 
 
 def write_json(report, path):
-    head = {key: value for key, value in report.items() if key not in ('tests', 'benchmarks')}
+    head = {key: value for key, value in report.items() if key not in LISTS}
     text = json.dumps(head)[:-1]  # one line per test and per benchmark, so that changes can be read
-    for key in ('tests', 'benchmarks'):
+    for key in LISTS:
         text += f',\n "{key}": [\n' + ',\n'.join('  ' + json.dumps(item) for item in report[key]) + '\n ]'
     with open(path, 'w') as file:
         file.write(text + '}\n')
@@ -73,7 +75,7 @@ def write_markdown(report, environment, path):
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)
     lines += spmm.section_spmm_precision(on_device) + sparse24.section_sparse24(on_device)
-    lines += others.section_solvers(results) + others.section_host(on_host, where) + others.section_tests(report['tests'])
+    lines += others.section_solvers(results, report['events']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')
 

@@ -12,7 +12,7 @@
 #
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
-# sanitize.log, solvers.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
+# solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
 # Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
@@ -244,7 +244,7 @@ stage_sanitize() {
     for program in $(programs 'test_*' | grep -v '^test_spmm_kernels$'); do job "sanitizer/$tool/$program" sanitize "$tool" "$program"; done
     for name in "${block_kernels[@]}"; do job "sanitizer/$tool/test_spmm_kernels-$name" sanitize "$tool" test_spmm_kernels -kernel "$name"; done
   done
-  end_jobs "$out/sanitize.log"
+  end_jobs "$out/tests.log"
 }
 
 # --- the benchmark: a few cases a process, so that a crash or the end of a part's time costs no more than these
@@ -392,7 +392,7 @@ one_stage() ( # in a shell of its own, whose jobs are no other stage's
 unpack
 source "$work/solvers.sh"
 environment
-rm -f "$out/results.tsv" "$out/tests.log" "$out/sanitize.log" "$out/solvers.tsv" "$out/bench.txt"
+rm -f "$out"/{results.tsv,tests.log,solvers.tsv,events.tsv,bench.txt}
 touch "$out/results.tsv"
 for each in "$@"; do
   if [ "$many_cores" = 1 ] && [[ $each == hostbench ]]; then

@@ -45,6 +45,24 @@ compare() { # case, processes, program, type option, options
   fi
 }
 
+# Where the time of a solve goes, with either type: lines of events.tsv, case, type, event, calls, seconds; the device is waited for at the end of each event, so they take
+# longer than without. Events nest; those of vectors are one line.
+split_by_event() { # case, program, type option, options
+  local name=$1 program=$2 option=$3 type log=$work/events.log
+  shift 3
+  for type in "$parent_type" aijtccusparse; do
+    timeout 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$option" "$type" "$@" -log_view -log_view_gpu_time >"$log" 2>&1 </dev/null || continue
+    awk -v OFS='\t' -v name="$name" -v type="$type" '
+      $2 !~ /^[0-9]+$/ || $4 !~ /^[0-9.]+e[-+][0-9]+$/ { next }
+      /^Vec/ { calls += $2; seconds += $4 }
+      /^(KSPSolve|SNESSolve|PCSetUp|PCApply|MatMult[A-Za-z]*|MatResidual|MatTC[A-Z][a-z]+) / { print name, type, $1, $2, $4 }
+      END { if (calls) print name, type, "Vec*", calls, seconds }' "$log" >>"$out/events.tsv"
+  done
+  if [ "$(grep -cP "^$name\t.*\tKSPSolve\t" "$out/events.tsv")" = 2 ]; then result "solve/$name/events" passed "both types"
+  else result "solve/$name/events" failed "no KSPSolve in the log of one of the types"
+  fi
+}
+
 # Our own tutorials print a line for every solve; each solves twice, seconds are those of the second time
 tutorial() { # program, options; the log is $work/tutorial.log, with the status of the program as its last line
   local program=$1 status=0
@@ -100,15 +118,20 @@ graph_convolution() { # file of a graph
 
 stage_solvers() {
   local np graph parent_type=aijcusparse common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
-  local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8)
+  local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
+  local cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi) cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
+  local on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jacobi[@]}")
   flavour opt
   for np in 1 2; do
-    compare ex45_jacobi_100 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -ksp_type cg -pc_type jacobi -ksp_rtol 1e-8 "${common[@]}"
-    compare ex45_mg_129 "$np" ex45 -dm_mat_type -dm_vec_type cuda -da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -ksp_type cg -pc_type mg -pc_mg_levels 5 "${jacobi[@]}" -ksp_rtol 1e-8 "${common[@]}"
-    compare ex56_gamg_24 "$np" ex56 -mat_type "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${jacobi[@]}" "${common[@]}"
+    compare ex45_jacobi_100 "$np" ex45 "${on_grid[@]}" "${cube_100[@]}" "${common[@]}"
+    compare ex45_mg_129 "$np" ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
+    compare ex56_gamg_24 "$np" ex56 -mat_type "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${common[@]}"
     compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
   done
-  compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${jacobi[@]}" "${common[@]}"
+  compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${common[@]}"
+  split_by_event ex45_jacobi_100 ex45 "${on_grid[@]}" "${cube_100[@]}"
+  split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
+  for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 -mat_type "${gamg[@]}" -ne "$points"; done
   blocks_of ex2_65 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
   blocks_of ex2_129 -coarse 5 -levels 6 -columns 32 -method mg
   blocks_of ex2_elasticity_65 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev

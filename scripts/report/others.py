@@ -2,6 +2,7 @@
 from report.rows import chosen, error, geometric_mean, listed, milliseconds, over_parent, parent_ms, ratio, size_of, table
 
 SLOWEST_ON_HOST = 1.5
+SMALLEST_EVENT = 0.01
 BLOCKS, NARROW, GRAPHS = 'ex2_', 'ex3_', 'ex4_'  # cases of our own tutorials
 
 
@@ -56,6 +57,29 @@ def solves(lines):
     return entries
 
 
+def events(lines):
+    """Lines of events.tsv, both types' side by side: a row for each event of a case"""
+    entries = {}
+    for case, kind, event, calls, seconds in lines:
+        entry = entries.setdefault((case, event), {'case': case, 'event': event})
+        entry |= {f'{kind}_calls': int(calls), f'{kind}_ms': 1000 * float(seconds)}
+    return list(entries.values())
+
+
+def section_events(rows):
+    cells = []
+    for case in dict.fromkeys(row['case'] for row in rows):
+        here = [row for row in rows if row['case'] == case]
+        whole = max(row.get('aijcusparse_ms', 0) for row in here)
+        shown = [row for row in here if max(row.get('aijcusparse_ms', 0), row.get('aijtccusparse_ms', 0)) > SMALLEST_EVENT * whole]
+        for row in sorted(shown, key=lambda row: -row.get('aijcusparse_ms', 0)):
+            ours, theirs = row.get('aijtccusparse_ms'), row.get('aijcusparse_ms')
+            cells.append((case, row['event'], row.get('aijtccusparse_calls', '-'), '-' if ours is None else f'{ours:.2f}', row.get('aijcusparse_calls', '-'), '-' if theirs is None else f'{theirs:.2f}', ratio(theirs / ours) if ours and theirs else '-'))
+    return ['### The same by event', '', '`-log_view -log_view_gpu_time`, which waits for the device at the end of every event, so all takes longer than above; milliseconds, first solve of a process. Events nest: MatMult lies in PCApply, that in',
+            f'KSPSolve. Vec* is all events of vectors. What takes less than {100 * SMALLEST_EVENT:.0f}% of the longest event is left out.', ''] + \
+        table(('case', 'event', 'calls', 'ms', 'aijcusparse calls', 'aijcusparse ms', 'speedup'), cells)
+
+
 def section_petsc_tutorials(rows):
     cells = [(row['case'], row['rows'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}', ratio(over_parent(row) if row['ms'] else 0), row['residual'], row['hits_refills_rebuilds'])
              for row in rows]
@@ -87,11 +111,11 @@ def section_graphs(rows):
         table(('case', 'vertices', 'features', 'precision', 'kernel', 'ms', 'aijcusparse ms', 'over aijcusparse', 'over fp64', 'error', 'recognised'), cells)
 
 
-def section_solvers(results):
+def section_solvers(results, by_event):
     rows = [row for row in results if row['op'] == 'solve']
     if not rows:
         return []
     petsc = [row for row in rows if not row['case'].startswith((BLOCKS, NARROW, GRAPHS))]
     blocks, narrow, graphs = ([row for row in rows if row['case'].startswith(prefix) and row['ms'] > 0] for prefix in (BLOCKS, NARROW, GRAPHS))
-    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else []) + \
+    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_events(by_event) if by_event else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else []) + \
         (section_graphs(graphs) if graphs else [])
