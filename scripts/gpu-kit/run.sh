@@ -340,18 +340,21 @@ bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 in
 bench_spmm_precision() { bench_part spmm_precision 150 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
 # 2:4 tiles and what they are compared with, without PETSc; other rows of the same file
 bench_sparse24() {
-  local log=$parts/sparse24.txt status=0 rows
+  local log=$parts/sparse24.txt status=0 rows size
   bench_number=$((bench_number + 1))
   timeout -k 5 60 "$bin/test_spmm_bcsr" -bench 64,128,512,1024 "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 </dev/null || status=$?
+  for size in 4096 8192; do timeout -k 5 30 python3 "$work/cusparselt.py" "$size" 64 128 512 1024 >>"$log" 2>&1 </dev/null; done # its own line says what it is; may be absent
   cat "$log" >>"$out/bench.txt"
   awk '
+    FNR == NR { if (NF == 4 && $1 ~ /^[0-9]+$/) structured[$1, $2] = $3; next }
     $1 == "#" && $2 == "matrix" { for (i = 3; i <= NF; ++i) name[i - 1] = $i }
     /^[0-9]+d[0-9]+s / && NF == 11 {
       printf "%s  {\"op\": \"sparse24\", \"case\": \"%s\", \"rows\": %d, \"cols\": %d, \"nnz\": %d, \"n\": %d, \"ranks\": 1, \"precision\": \"fp16\", \"kernel\": \"tc_spmm_bcsr_f16\", \"device\": true, \"ms\": %s, \"bf16_ms\": %s, \"baseline_ms\": {", (n++ ? ",\n" : "{\"benchmarks\": [\n"), $1, $2, $2, $3, $4, $5, $7
       for (i = 6; i <= NF; ++i) if (i != 7) printf("%s\"%s\": %s", (i > 6 ? ", " : ""), name[i], ($i == "inf" ? 0 : $i))
+      if (/^0d/ && ($2, $4) in structured) printf ", \"cusparselt_fp16\": %s", structured[$2, $4] # all of it is 2:4
       printf "}}"
     }
-    END { if (n) print "\n]}" }' "$log" >"$parts/$(printf '%03d' "$bench_number").json"
+    END { if (n) print "\n]}" }' "$log" "$log" >"$parts/$(printf '%03d' "$bench_number").json"
   rows=$(grep -cE '^[0-9]+d[0-9]+s ' "$log")
   [ "$rows" -gt 0 ] || rm "$parts/$(printf '%03d' "$bench_number").json"
   merge_json "$bench_json" "$parts" >"$parts/summary"

@@ -1,7 +1,8 @@
 """Products with a block of vectors by 2:4 sparse and by dense tiles."""
 from report.rows import geometric_mean, listed, milliseconds, ratio, size_of, table
 
-BASELINES = {'dense_tiles_fp16': 'dense tiles', 'bittcf_fp16': 'BitTCF', 'cusparse_csr_fp16': 'cuSPARSE CSR', 'cusparse_bsr_fp16': 'cuSPARSE BSR'}  # all in fp16
+BASELINES = {'dense_tiles_fp16': 'dense tiles', 'bittcf_fp16': 'BitTCF', 'cusparse_csr_fp16': 'cuSPARSE CSR', 'cusparse_bsr_fp16': 'cuSPARSE BSR',
+             'cusparselt_fp16': 'cuSPARSELt'}  # all in fp16
 
 
 def over(row, name):
@@ -27,5 +28,6 @@ def section_sparse24(results):
         cells.append((*size_of(row), row['n'], milliseconds(row['ms']), milliseconds(row['bf16_ms']), milliseconds(row['baseline_ms'].get('csr_fp64')),
                       *(cell for name in BASELINES for cell in (milliseconds(row['baseline_ms'].get(name)), ratio(over(row, name))))))
     return ['## 2:4 tiles', '', 'Opt-in, `-mat_aijtccusparse_spmm sparse24` with `bf16` or `fp16`. Matrices `XdYs` in tiles of 16 x 32 at random places: X% of the tiles have three quarters of their entries, Y% two in each four of a row, the others none. Milliseconds without PETSc, in fp16 where nothing else is said;',
-            'ours from and to column-major doubles, cuSPARSE from and to row-major fp16. "Dense tiles" is the same kernel over the same format without 2:4 tiles.', ''] + summary(rows) + \
+            'ours from and to column-major doubles, cuSPARSE from and to row-major fp16. "Dense tiles" is the same kernel over the same format without 2:4 tiles.',
+            'cuSPARSELt multiplies the whole matrix as one in 2:4 form, whether tiles have entries or not; only where no tile breaks 2:4 (X = 0).', ''] + summary(rows) + \
         table(('case', 'rows', 'nonzeros', 'columns', '2:4', '2:4 bf16', 'csr fp64', *(cell for title in BASELINES.values() for cell in (title, 'over'))), cells)
