@@ -6,11 +6,12 @@
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on the kernels
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
+#   twogpus    some of them on two processes, where the machine has two GPUs
 #   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
-# With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers and bench always run alone.
+# With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
 # Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
@@ -391,7 +392,7 @@ one_stage() ( # in a shell of its own, whose jobs are no other stage's
 )
 
 [ $# -gt 0 ] || set -- all
-[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers bench
+[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers twogpus bench
 unpack
 source "$work/solvers.sh"
 environment
@@ -402,7 +403,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|twogpus|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

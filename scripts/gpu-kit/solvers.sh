@@ -21,11 +21,11 @@ solve_once() { # case, processes, type, program, options
 }
 
 # One line of solvers.tsv: case, processes, type and what solve_once prints of the faster run, or of one that failed. On one process twice, since the first program
-# on a machine also waits for the driver and the disk.
+# on a machine also waits for the driver and the disk; on two processes too where each has a GPU of its own.
 solve() { # case, processes, type, program, options; sets $iterations
   local line best='' run
   for run in 1 2; do
-    [ "$run" = 1 ] || [ "$2" = 1 ] || continue
+    [ "$run" = 1 ] || [ "$2" = 1 ] || [ "$stage" = twogpus ] || continue
     line=$(solve_once "$@")
     best=$(printf '%s\n' "$best" "$line" | awk -F '\t' 'NF == 6 { seconds = $1 ~ /^[0-9]/ ? $3 : -1; if (best == "" || seconds < least) { best = $0; least = seconds } } END { print best }')
   done
@@ -64,39 +64,39 @@ split_by_event() { # case, program, type option, options
 }
 
 # Our own tutorials print a line for every solve; each solves twice, seconds are those of the second time
-tutorial() { # program, options; the log is $work/tutorial.log, with the status of the program as its last line
-  local program=$1 status=0
-  shift
-  timeout 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
+tutorial() { # processes, program, options; the log is $work/tutorial.log, with the status of the program as its last line
+  local np=$1 program=$2 status=0
+  shift 2
+  timeout 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
   printf 'status %s\n' "$status" >>"$work/tutorial.log"
   { printf '=== %s %s\n' "$program" "$*"; head -n 150 "$work/tutorial.log"; } >>"$out/tests.log"
 }
 
 # Lines of solvers.tsv, with columns of the block, precision, seconds of the first time and kernel behind the usual ones; and for each solve of our type whether it
 # took as many iterations as the parent's. A process for each type: in one that has ours, what PETSc derives from the parent's matrices may be ours, too.
-blocks_of() { # name for a failure, options of ex2
-  local name=$1 type log=$work/blocks.log
-  shift
+blocks_of() { # name for a failure, processes, options of ex2
+  local name=$1 np=$2 type log=$work/blocks.log
+  shift 2
   : >"$log"
   for type in "$parent_type" aijtccusparse; do
-    tutorial ex2 -types "$type" "$@"
+    tutorial "$np" ex2 -types "$type" "$@"
     cat "$work/tutorial.log" >>"$log"
   done
-  awk -v OFS='\t' -v parent="$parent_type" -v table="$out/solvers.tsv" -v name="$name" '
+  awk -v OFS='\t' -v parent="$parent_type" -v table="$out/solvers.tsv" -v name="$name" -v np="$np" -v where="${where_suffix:-}" '
     /^(Poisson|Elasticity) on/ { points = $3 + 0; elasticity = $1 == "Elasticity"; rows = (elasticity ? 3 : 1) * points^3; nnz = elasticity ? 9 * (3 * points - 2)^3 : 7 * points^3 - 6 * points^2 }
-    $1 == parent || $1 == "aijtccusparse" { print "ex2_" $2 (elasticity ? "_elasticity_" : "_") points, 1, $1, $4, $5, $7, "-", rows, nnz, $3, "fp64", $6, $9 >>table; n++ }
+    $1 == parent || $1 == "aijtccusparse" { print "ex2_" $2 (elasticity ? "_elasticity_" : "_") points where, np, $1, $4, $5, $7, "-", rows, nnz, $3, "fp64", $6, $9 >>table; n++ }
     $1 == parent { expected[$2, $3] = $4 }
     $1 == "aijtccusparse" {
       right = $4 == expected[$2, $3] && $4 > 0
-      print "solve/ex2_" $2 (elasticity ? "_elasticity_" : "_") points "_n" $3 "/np1", (right ? "passed" : "failed"), $4 " iterations" (right ? "" : ", " parent " " expected[$2, $3])
+      print "solve/ex2_" $2 (elasticity ? "_elasticity_" : "_") points where "_n" $3 "/np" np, (right ? "passed" : "failed"), $4 " iterations" (right ? "" : ", " parent " " expected[$2, $3])
     }
     /^status/ && $2 { bad = bad " " $0 }
-    END { if (bad || !n) print "solve/" name "/np1", "failed", "ended with" bad }' "$log" >>"$out/results.tsv"
+    END { if (bad || !n) print "solve/" name where "/np" np, "failed", "ended with" bad }' "$log" >>"$out/results.tsv"
 }
 
 # Conjugate gradients whose preconditioner has rounded matrices. The program fails if fp32 or fp16 take more than one iteration more or less than fp64.
 narrow_preconditioner() { # points
-  tutorial ex3 -n "$1" -check
+  tutorial 1 ex3 -n "$1" -check
   awk -v OFS='\t' -v points="$1" -v table="$out/solvers.tsv" '
     $1 ~ /^(fp|bf)[0-9]+$/ { print "ex3_" points, 1, "aijtccusparse", $2, $3, $4, "-", points^3, 7 * points^3 - 6 * points^2, 1, $1, "-", "-" >>table; taken = taken " " $1 " " $2; n++ }
     /^status/ { status = $2 }
@@ -108,7 +108,7 @@ narrow_preconditioner() { # points
 graph_convolution() { # file of a graph
   local name
   name=ex4_$(basename "$1" .mtx.gz)
-  tutorial ex4 -f "$1" -widths 64,128,256,512 -precisions fp64,fp32,tf32,bf16,fp16 -baseline "$parent_type" -check
+  tutorial 1 ex4 -f "$1" -widths 64,128,256,512 -precisions fp64,fp32,tf32,bf16,fp16 -baseline "$parent_type" -check
   awk -v OFS='\t' -v name="$name" -v parent="$parent_type" -v table="$out/solvers.tsv" '
     / vertices, / { rows = $2 }
     $1 == parent || $1 ~ /^(fp|tf|bf)[0-9]+$/ { print name, 1, ($1 == parent ? parent : "aijtccusparse"), "-", $5, $3 / 1000, $6, rows, 0, $2, ($1 == parent ? "fp64" : $1), "-", $8 >>table; n++ }
@@ -116,27 +116,45 @@ graph_convolution() { # file of a graph
     END { print "solve/" name "/np1", (status == 0 && n == 24 ? "passed" : "failed"), n + 0 " lines" (status ? ", status " status : "") }' "$work/tutorial.log" >>"$out/results.tsv"
 }
 
+parent_type=aijcusparse
+common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
+jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
+cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi)
+cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
+on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
+gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jacobi[@]}")
+
 stage_solvers() {
-  local np graph parent_type=aijcusparse common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
-  local jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
-  local cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi) cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
-  local on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) gamg=(-vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jacobi[@]}")
+  local np graph points
   flavour opt
   for np in 1 2; do
     compare ex45_jacobi_100 "$np" ex45 "${on_grid[@]}" "${cube_100[@]}" "${common[@]}"
     compare ex45_mg_129 "$np" ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
-    compare ex56_gamg_24 "$np" ex56 -mat_type "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${common[@]}"
+    compare ex56_gamg_24 "$np" ex56 "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${common[@]}"
     compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
   done
-  compare ex56_gamg_49 1 ex56 -mat_type "${gamg[@]}" -ne 49 "${common[@]}"
-  split_by_event ex45_jacobi_100 ex45 "${on_grid[@]}" "${cube_100[@]}"
+  compare ex56_gamg_49 1 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
   split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
-  for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 -mat_type "${gamg[@]}" -ne "$points"; done
-  blocks_of ex2_65 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
-  blocks_of ex2_129 -coarse 5 -levels 6 -columns 32 -method mg
-  blocks_of ex2_elasticity_65 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
+  for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 "${gamg[@]}" -ne "$points"; done
+  blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
+  blocks_of ex2_129 1 -coarse 5 -levels 6 -columns 32 -method mg
+  blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
   narrow_preconditioner 100
   for graph in email-enron p2p-gnutella31; do
     [ ! -f "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz" ] || graph_convolution "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz"
   done
+}
+
+# Two processes, each with a GPU of its own: PETSc gives processes of a host its GPUs in turn
+stage_twogpus() {
+  local where_suffix=_two_gpus
+  flavour opt
+  if [ "$(nvidia-smi -L | wc -l)" -lt 2 ]; then
+    result solve/two_gpus skipped "the machine has one GPU"
+    return
+  fi
+  compare "ex45_mg_129$where_suffix" 2 ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
+  compare "ex56_gamg_49$where_suffix" 2 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
+  blocks_of ex2_129 2 -coarse 5 -levels 6 -columns 32 -method mg
+  blocks_of ex2_elasticity_65 2 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
 }
