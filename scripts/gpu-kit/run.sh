@@ -101,7 +101,7 @@ result() { # name, status, why
 
 # a program whose last line is "N passed, N failed, N skipped"
 counted() { # seconds, command
-  local seconds=$1 log status=0 line
+  local seconds=$1 log status=0 line at=$SECONDS
   shift
   log=$(mktemp "$work/log.XXXXXX")
   timeout -k 10 "$seconds" "$@" >"$log" 2>&1 || status=$?
@@ -110,7 +110,7 @@ counted() { # seconds, command
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
   if [ "$status" = 77 ]; then printf 'skipped\t%s\n' "$(head -n 1 "$log")"
   elif grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$log"; then printf 'failed\tmemory not freed; %s\n' "$line"
-  elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* ]]; then printf 'passed\t%s\n' "$line"
+  elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* ]]; then printf 'passed\t%s, %s s\n' "$line" "$((SECONDS - at))"
   elif [ "$status" = 124 ]; then printf 'failed\ttimed out after %s s\n' "$seconds"
   else printf 'failed\tstatus %s, %s\n' "$status" "$line"
   fi
