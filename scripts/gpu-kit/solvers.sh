@@ -46,7 +46,7 @@ compare() { # case, processes, program, type option, options
 }
 
 # Where the time of a solve goes, with either type: lines of events.tsv, case, type, event, calls, seconds; the device is waited for at the end of each event, so they take
-# longer than without. Events nest; those of vectors are one line.
+# longer than without. Events nest; those of vectors are one line, and so are those of the program's stages.
 split_by_event() { # case, program, type option, options
   local name=$1 program=$2 option=$3 type log=$work/events.log
   shift 3
@@ -54,9 +54,9 @@ split_by_event() { # case, program, type option, options
     timeout 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$option" "$type" "$@" -log_view -log_view_gpu_time >"$log" 2>&1 </dev/null || continue
     awk -v OFS='\t' -v name="$name" -v type="$type" '
       $2 !~ /^[0-9]+$/ || $4 !~ /^[0-9.]+e[-+][0-9]+$/ { next }
-      /^Vec/ { calls += $2; seconds += $4 }
-      /^(KSPSolve|SNESSolve|PCSetUp|PCApply|MatMult[A-Za-z]*|MatResidual|MatTC[A-Z][a-z]+) / { print name, type, $1, $2, $4 }
-      END { if (calls) print name, type, "Vec*", calls, seconds }' "$log" >>"$out/events.tsv"
+      /^Vec/ { $1 = "Vec*" }
+      $1 ~ /^(Vec\*|KSPSolve|SNESSolve|PCSetUp|PCApply|MatMult[A-Za-z]*|MatResidual|MatTC[A-Z][a-z]+)$/ { calls[$1] += $2; seconds[$1] += $4 } # of all stages
+      END { for (event in calls) print name, type, event, calls[event], seconds[event] }' "$log" >>"$out/events.tsv"
   done
   if [ "$(grep -cP "^$name\t.*\tKSPSolve\t" "$out/events.tsv")" = 2 ]; then result "solve/$name/events" passed "both types"
   else result "solve/$name/events" failed "no KSPSolve in the log of one of the types"
