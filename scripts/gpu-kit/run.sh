@@ -14,7 +14,7 @@
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
+# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_NP (4 3 2 1), numbers of processes in tests; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -142,7 +142,7 @@ stage_tests() {
     job "test_spmm_kernels-$name/cuda" counted 400 "$bin/test_spmm_kernels" -kernel "$name" "$work/opt/lib/libaijtccusparse_cuda.so"
   done
   for name in $(programs 'test_*' | grep -v '^test_spmm_kernels$'); do job "$name/cuda" counted 400 "$bin/$name" "$work/opt/lib/libaijtccusparse_cuda.so"; done
-  for np in 4 3 2 1; do
+  for np in ${KIT_NP:-4 3 2 1}; do
     for name in $(programs 'mat_*'); do job "$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
   done
   for each in mma fma; do job "mat_ops/aijtccusparse-$each/np1" counted_mpi 200 1 "$bin/mat_ops" "${cuda[@]}" -mat_aijtccusparse_arithmetic "$each"; done
