@@ -1,10 +1,11 @@
-#include "build_hybrid.cuh"
+#include "build_hybrid_pieces.cuh"
 #include "tc_backend.h"
 #include "tc_build.cuh"
 #include "tc_memory.cuh"
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
 #include <cstring>
+
+constexpr int64_t tc_most_blocks = 2048; // where the host does not know how many tiles there are, or blocks move arrays, too
+constexpr int     tc_wide_row    = 24;   // entries of the mean row from which the warps of a block share a piece
 
 /* The arrays that are made before the sizes of the others are known */
 static void tc_cut_head(tc_cutter &C, tc_hybrid &H)
@@ -32,109 +33,86 @@ static void tc_cut_tail(tc_cutter &C, tc_hybrid &H)
   H.val   = val;
 }
 
-/* What a build needs for itself, large enough for any matrix with so many rows and nonzeros */
+static_assert(sizeof(tc_build_counts) <= TC_ANSWER_BYTES, "the host is told more than there is room for");
+
+/* What a build needs for itself, large enough for any matrix with so many rows and nonzeros; `head` are the arrays of tc_cut_head() */
 struct tc_build_scratch {
   uint16_t      *order;
   tc_row_counts *rows;
-  tc_piece_size *size;
-  uint8_t       *tall_key, *sorted_key;
-  int32_t       *tall_row;
-  char          *head, *cub;
-  int64_t        windows, head_bytes;
-  size_t         cub_bytes;
+  int32_t       *tall_rows;
+  tc_tile_size  *tile;
+  tc_hybrid      head;
+  int64_t        windows;
+  int32_t        tiles;
+  int            team; // warps that share a piece
 };
 
-static tc_status tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_scratch &S, cudaStream_t stream)
+static void tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_scratch &S)
 {
-  tc_hybrid most  = {};
-  tc_cutter head  = {};
-  size_t    other = 0;
-
-  S.windows         = ((int64_t)A->num_rows + TC_HYBRID_WINDOW - 1) / TC_HYBRID_WINDOW;
-  most.num_rows     = A->num_rows;
-  most.num_sliced   = A->num_rows;
-  most.num_slices   = (A->num_rows + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS;
-  most.num_long     = (int32_t)(A->nnz / TC_HYBRID_LONG_ROW);
-  most.num_segments = most.num_long; // a long row has at least as many times TC_HYBRID_LONG_ROW entries as it has segments
-  tc_cut_head(head, most);
-  const int64_t pieces = (int64_t)most.num_segments + most.num_slices, least_tall = tc_hybrid_tall(A->num_rows, A->nnz) + 1;
-  const int32_t tall   = (int32_t)(A->nnz / least_tall < A->num_rows ? A->nnz / least_tall : A->num_rows);
-
+  S.head              = {};
+  S.head.num_rows     = A->num_rows;
+  S.head.num_sliced   = A->num_rows;
+  S.head.num_slices   = (A->num_rows + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS;
+  S.head.num_long     = (int32_t)(A->nnz / TC_HYBRID_LONG_ROW);
+  S.head.num_segments = S.head.num_long; // a long row has at least as many times TC_HYBRID_LONG_ROW entries as it has segments
+  S.head.num_cols     = A->num_cols;
+  S.head.row_group    = A->row_group > 1 ? A->row_group : 1;
+  S.team              = A->nnz >= (int64_t)tc_wide_row * A->num_rows ? tc_piece_warps : 1;
+  S.windows           = ((int64_t)A->num_rows + TC_HYBRID_WINDOW - 1) / TC_HYBRID_WINDOW;
+  S.tiles             = tc_num_tiles(tc_num_pieces(S.head), S.team);
   C.cut(S.order, S.windows * TC_HYBRID_WINDOW);
   C.cut(S.rows, S.windows + 1);
-  C.cut(S.size, pieces + 1);
-  C.cut(S.tall_key, tall);
-  C.cut(S.sorted_key, tall);
-  C.cut(S.tall_row, tall);
-  C.cut(S.head, (int64_t)head.bytes);
-  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, S.cub_bytes, S.rows, tc_together(), tc_row_counts(), S.windows + 1, stream)));
-  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceScan::ExclusiveScan(nullptr, other, S.size, tc_together(), tc_piece_size(), pieces + 1, stream)));
-  if (other > S.cub_bytes) S.cub_bytes = other;
-  TC_CALL(tc_cuda("tc_build_hybrid: size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, other, S.tall_key, S.sorted_key, S.tall_row, S.tall_row, tall, 0, 8, stream)));
-  if (other > S.cub_bytes) S.cub_bytes = other;
-  C.cut(S.cub, (int64_t)S.cub_bytes);
-  return TC_OK;
+  C.cut(S.tall_rows, (S.windows + 1) * tc_tall_keys);
+  C.cut(S.tile, S.tiles);
+  tc_cut_head(C, S.head);
 }
 
-/* The sums before each of data [num + 1] in its place, and the last, which is that of all, on the host */
-template <typename T>
-static tc_status tc_scan(const char *what, T *data, int64_t num, const tc_build_scratch &S, T *sum, cudaStream_t stream)
+/* Rows and pieces up to the sizes of all arrays, without the host, which waits for these */
+static tc_status tc_measure(const tc_csr_local *A, const tc_build_scratch &S, tc_build_counts *answer, cudaStream_t stream)
 {
-  size_t bytes = S.cub_bytes;
+  const int32_t        tall    = tc_hybrid_tall(A->num_rows, A->nnz), windows = (int32_t)S.windows;
+  const tc_row_counts *all     = S.rows + S.windows;
+  const auto           measure = S.team == 1 ? tc_build_hybrid_measure_kernel<1> : tc_build_hybrid_measure_kernel<tc_piece_warps>;
 
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "%s: a fault was asked for", what);
-  TC_CALL(tc_cuda(what, cub::DeviceScan::ExclusiveScan(S.cub, bytes, data, tc_together(), T(), num + 1, stream)));
-  TC_CALL(tc_cuda(what, cudaMemcpyAsync(sum, data + num, sizeof *sum, cudaMemcpyDeviceToHost, stream)));
-  return tc_cuda(what, cudaStreamSynchronize(stream));
+  TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, windows + 1, tc_order_threads, stream, A->num_rows, tall, A->row_ptr, S.order, S.rows, S.tall_rows));
+  TC_CALL(tc_launch_early("tc_build_hybrid_scan", tc_build_hybrid_scan_kernel, 1 + (TC_KEY_LONG - tall + tc_scan_keys - 1) / tc_scan_keys, tc_scan_threads, 0, stream, windows + 1, S.rows, S.tall_rows));
+  TC_CALL(tc_launch_early("tc_build_hybrid_place", tc_build_hybrid_place_kernel, windows + 1, tc_order_threads, 0, stream, S.head, A->row_ptr, S.order, S.rows, S.tall_rows));
+  TC_CALL(tc_launch_early("tc_build_hybrid_measure", measure, S.tiles < tc_most_blocks ? S.tiles : tc_most_blocks, tc_piece_threads, 0, stream, S.head, A->row_ptr, A->col, all, S.tile));
+  TC_CALL(tc_launch_early("tc_build_hybrid_tiles", tc_build_hybrid_tiles_kernel, 1, tc_scan_threads, 0, stream, S.head, S.team, all, S.tile, answer));
+  return tc_cuda("tc_build_hybrid: wait for the sizes", cudaStreamSynchronize(stream));
 }
 
-/* Tall rows: row_id by length over the whole matrix, stable since they come window by window and each window's in order */
-static tc_status tc_order_tall(const tc_csr_local *A, const tc_build_scratch &S, tc_hybrid &H, cudaStream_t stream)
+/* Arrays that stay what they are, and those that begin as zeros, from `partial` up to the columns */
+static tc_build_moves tc_moves_of(const tc_hybrid &H, const tc_hybrid &head)
 {
-  size_t bytes = S.cub_bytes;
+  const auto     units = [](int64_t bytes) { return (bytes + 15) / 16; }; // tc_cutter leaves room for them
+  const int64_t  packed = (int64_t)H.num_long + H.num_sliced;
+  tc_build_moves M = {{(const uint4 *)head.long_first, (const uint4 *)head.row_id, (const uint4 *)head.csr_first, (const uint4 *)head.length}, {(uint4 *)H.long_first, (uint4 *)H.row_id, (uint4 *)H.csr_first, (uint4 *)H.length}, (uint4 *)H.partial,
+                      {units(((int64_t)H.num_long + 1) * sizeof *H.long_first), units(H.num_rows * (int64_t)sizeof *H.row_id), units(packed * sizeof *H.csr_first), units(H.num_sliced)}, units((char *)H.index - (char *)H.partial)};
 
-  if (H.num_tall == 0) return TC_OK;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "tc_build_hybrid: sort of the tall rows: a fault was asked for");
-  TC_CALL(tc_cuda("tc_build_hybrid: sort of the tall rows", cub::DeviceRadixSort::SortPairs(S.cub, bytes, S.tall_key, S.sorted_key, S.tall_row, H.row_id + H.num_long, H.num_tall, 0, 8, stream)));
-  return tc_launch("tc_build_hybrid_tall", tc_build_hybrid_tall_kernel, (H.num_tall + tc_order_threads - 1) / tc_order_threads, tc_order_threads, stream, H, A->row_ptr);
+  return M;
 }
 
-/* Both waits for the device are in tc_scan() */
-static tc_status tc_build(const tc_csr_local *A, const tc_build_scratch &S, tc_hybrid &H, void **slab, cudaStream_t stream)
+static tc_status tc_build(const tc_csr_local *A, tc_build_scratch &S, tc_build_counts *answer, tc_hybrid &H, void **slab, cudaStream_t stream)
 {
-  constexpr int warps = tc_piece_threads / tc_warp_size;
-  tc_cutter     head = {S.head, 0}, counted = {}, whole = {};
-  tc_row_counts rows;
-  tc_piece_size sizes;
+  tc_cutter counted = {}, whole = {};
 
-  TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, S.windows + 1, tc_order_threads, stream, A->num_rows, tc_hybrid_tall(A->num_rows, A->nnz), A->row_ptr, S.order, S.rows));
-  TC_CALL(tc_scan("tc_build_hybrid: scan of the rows", S.rows, S.windows, S, &rows, stream));
-  H.num_long           = rows.longs;
-  H.num_segments       = rows.segments;
-  H.num_sliced         = rows.sliced;
-  H.num_slices         = (rows.sliced + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS;
-  H.num_empty          = A->num_rows - rows.longs - rows.sliced;
-  H.num_tall           = rows.tall;
-  H.longest_sliced     = rows.longest;
-  const int64_t pieces = (int64_t)H.num_segments + H.num_slices;
-
-  tc_cut_head(head, H);
-  TC_CALL(tc_launch("tc_build_hybrid_place", tc_build_hybrid_place_kernel, S.windows + 1, tc_order_threads, stream, H, A->row_ptr, S.order, S.rows, S.tall_key, S.tall_row));
-  TC_CALL(tc_order_tall(A, S, H, stream));
-  TC_CALL(tc_launch("tc_build_hybrid_measure", tc_build_hybrid_measure_kernel, pieces / warps + 1, tc_piece_threads, stream, H, A->row_ptr, A->col, S.size));
-  TC_CALL(tc_scan("tc_build_hybrid: scan of the pieces", S.size, pieces, S, &sizes, stream));
-  TC_CHECK(sizes.index <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of columns, format hybrid names at most %u", (long long)sizes.index, UINT32_MAX);
-  H.num_slots   = TC_HYBRID_SLICE_ROWS * sizes.val;
-  H.index_units = sizes.index;
+  TC_CALL(tc_measure(A, S, answer, stream));
+  H             = tc_counted(H, answer->rows);
+  S.head        = tc_counted(S.head, answer->rows);
+  H.num_slots   = TC_HYBRID_SLICE_ROWS * answer->size.val;
+  H.index_units = answer->size.index;
+  TC_CHECK(H.index_units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of columns, format hybrid names at most %u", (long long)H.index_units, UINT32_MAX);
   tc_cut_head(counted, H);
   tc_cut_tail(counted, H);
-  TC_CALL(tc_memory_alloc(counted.bytes, slab));
+  TC_CALL(tc_memory_take(counted.bytes, slab, stream));
   whole.memory = static_cast<char *>(*slab);
   tc_cut_head(whole, H);
-  TC_CALL(tc_cuda("tc_build_hybrid: copy of the first arrays", cudaMemcpyAsync(*slab, S.head, whole.bytes, cudaMemcpyDeviceToDevice, stream)));
   tc_cut_tail(whole, H);
-  TC_CALL(tc_cuda("tc_build_hybrid: zeroing", cudaMemsetAsync(H.partial, 0, static_cast<char *>(H.index) - reinterpret_cast<char *>(H.partial), stream)));
-  return tc_launch("tc_build_hybrid_fill", tc_build_hybrid_fill_kernel, (pieces + warps - 1) / warps, tc_piece_threads, stream, H, A->col, S.size);
+  const auto    fill  = S.team == 1 ? tc_build_hybrid_fill_kernel<1> : tc_build_hybrid_fill_kernel<tc_piece_warps>;
+  const int64_t tiles = tc_num_tiles(tc_num_pieces(H), S.team), moving = H.num_rows / (4 * tc_piece_threads) + 1, blocks = tiles > moving ? tiles : moving;
+
+  return tc_launch("tc_build_hybrid_fill", fill, blocks < 4 * tc_most_blocks ? blocks : 4 * tc_most_blocks, tc_piece_threads, stream, H, S.head, tc_moves_of(H, S.head), A->col, S.tile);
 }
 
 enum { MAX_OVERHANG = 1 << 24 }; // kernels count rows in 32 bits, rounded up to whole launches
@@ -145,26 +123,28 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   tc_hybrid         &H       = *static_cast<tc_hybrid *>(view);
   tc_build_scratch   S       = {};
   tc_cutter          counted = {}, scratch = {};
-  void              *memory;
+  void              *memory, *answer;
   tc_status          status;
 
   *slab = nullptr;
   TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0 && A->nnz >= 0, TC_ERR_ARG, "negative dimension: %d x %d, %lld nonzeros", A->num_rows, A->num_cols, (long long)A->nnz);
   TC_CHECK(A->num_rows <= INT32_MAX - MAX_OVERHANG, TC_ERR_LIMIT, "%d rows, format hybrid holds at most %d", A->num_rows, INT32_MAX - MAX_OVERHANG);
   TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
-  TC_CALL(tc_cut_scratch(counted, A, S, on));
-  TC_CALL(tc_memory_take(counted.bytes, &memory, on));
-  scratch.memory = static_cast<char *>(memory);
+  tc_cut_scratch(counted, A, S);
+  TC_CALL(tc_memory_take_answer(&answer));
+  status = tc_memory_take(counted.bytes, &memory, on);
   memset(view, 0, sizeof H);
   H.num_rows     = A->num_rows;
   H.num_cols     = A->num_cols;
   H.num_nonzeros = A->nnz;
   H.row_group    = A->row_group > 1 ? A->row_group : 1;
   H.precision    = A->precision;
-  status         = tc_cut_scratch(scratch, A, S, on);
-  if (status == TC_OK) status = tc_build(A, S, H, slab, on);
+  scratch.memory = static_cast<char *>(memory);
+  tc_cut_scratch(scratch, A, S);
+  if (status == TC_OK) status = tc_build(A, S, static_cast<tc_build_counts *>(answer), H, slab, on);
   const tc_status freed = tc_memory_give(memory, on);
 
+  tc_memory_give_answer(answer);
   if (status == TC_OK) status = freed;
   if (status != TC_OK) {
     tc_memory_release(*slab);

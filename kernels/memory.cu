@@ -1,6 +1,8 @@
 #include "tc_memory.cuh"
 #include "tc_build.cuh"
 #include <mutex>
+#include <new>
+#include <vector>
 
 enum { MAX_DEVICES = 64, KEPT_SHARE = 64 }; // of the device's memory one part in so many may stay with the pool
 
@@ -79,4 +81,31 @@ void tc_memory_release(void *memory)
   if (memory == nullptr) return;
   cudaDeviceSynchronize();
   cudaFree(memory);
+}
+
+/* Never given back to the system: a conversion takes one at a time */
+static std::mutex          answers_mutex;
+static std::vector<void *> answers;
+
+tc_status tc_memory_take_answer(void **memory)
+{
+  *memory = nullptr;
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no pinned memory: a fault was asked for");
+  const std::lock_guard<std::mutex> lock(answers_mutex);
+
+  if (answers.empty()) return tc_cuda("pinned memory", cudaHostAlloc(memory, TC_ANSWER_BYTES, cudaHostAllocPortable | cudaHostAllocMapped));
+  *memory = answers.back();
+  answers.pop_back();
+  return TC_OK;
+}
+
+void tc_memory_give_answer(void *memory)
+{
+  const std::lock_guard<std::mutex> lock(answers_mutex);
+
+  try {
+    if (memory) answers.push_back(memory);
+  } catch (const std::bad_alloc &) {
+    cudaFreeHost(memory);
+  }
 }

@@ -1,18 +1,29 @@
-#include "hybrid_walk.cuh"
 #include "tc_backend.h"
+#include "tc_hybrid.h"
+#include "tc_mma.cuh"
 #include "tc_narrow.h"
 #include <cfloat>
 
 constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
-constexpr int tc_values_threads = 256;
-constexpr int tc_values_blocks  = 4096; // at most; a warp takes several pieces then, and a block reads the dictionary once for all of its own
+constexpr int tc_most_places    = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
+constexpr int tc_values_blocks  = 2048; // at most; a team takes several pieces then, and a block reads the dictionary once for all of its own
+constexpr int tc_values_threads = 128;
+constexpr int tc_values_team    = tc_values_threads / tc_warp_size; // warps that share a wide piece: a block
+constexpr int tc_wide_piece     = 32;
+constexpr int tc_dictionary_slots = 4 * TC_HYBRID_DICTIONARY;
 
 using tc_bits = unsigned long long;
+
+/* Where to look for these bits first, in a table of a power of two of slots; neither word alone tells small integers or floats apart */
+__device__ __forceinline__ unsigned tc_slot_of(tc_bits bits, unsigned slots)
+{
+  return (static_cast<unsigned>(bits >> 32) + static_cast<unsigned>(bits) * 0x85ebca6bu) * 0x9e3779b9u / (0x80000000u / slots * 2);
+}
 
 /* Is it the first time that these bits, not all ones, go into the table? */
 __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
 {
-  for (unsigned at = static_cast<unsigned>((mine * 0x9e3779b97f4a7c15ull) >> 32);; ++at) {
+  for (unsigned at = tc_slot_of(mine, 2 * tc_sample_threads);; ++at) {
     const tc_bits found = atomicCAS(&table[at % (2 * tc_sample_threads)], ~0ull, mine);
 
     if (found == ~0ull || found == mine) return found == ~0ull;
@@ -22,59 +33,100 @@ __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_
 /*
   tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
 
-  Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample
-  Lanes:  four values per thread, one after the other
+  Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample. The kernel that follows may begin at once.
+  Lanes:  four values per thread, all on their way together
   Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
   Writes: the dictionary, zeros after its end, and its size
-  Launch: tc_sample_threads, 18 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_sample_threads, 19 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *__restrict__ csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
 {
   __shared__ tc_bits table[2 * tc_sample_threads], distinct[TC_HYBRID_DICTIONARY];
-  __shared__ int     taken;
+  __shared__ int     taken, place[TC_HYBRID_DICTIONARY];
   const int64_t      stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
+  const int          samples = nnz < TC_HYBRID_SAMPLE ? nnz : TC_HYBRID_SAMPLE;
   int                num = 0, ones = 0; // ones: is there a value whose bits are all ones, which mark what is empty in the table?
+  tc_bits            mine[tc_sample_values];
 
+  tc_begin_next_kernel();
+#pragma unroll
+  for (int j = 0; j < tc_sample_values; ++j) {
+    const int i = tc_sample_threads * j + threadIdx.x;
+
+    mine[j] = i < samples ? __double_as_longlong(csr_val[i * stride]) : ~0ull;
+  }
   table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
   if (threadIdx.x == 0) taken = 0;
+  if (threadIdx.x < TC_HYBRID_DICTIONARY) place[threadIdx.x] = 0;
   __syncthreads();
-  for (int j = 0; j < tc_sample_values && num + ones <= TC_HYBRID_DICTIONARY; ++j) {
-    const int64_t i    = tc_sample_threads * j + threadIdx.x;
-    const tc_bits mine = i < nnz ? __double_as_longlong(csr_val[i * stride]) : ~0ull;
-
-    num += __syncthreads_count(mine != ~0ull && tc_insert(mine, table));
-    ones = __syncthreads_or(ones || (i < nnz && mine == ~0ull));
+#pragma unroll
+  for (int j = 0; j < tc_sample_values; ++j) {
+    if (num + ones > TC_HYBRID_DICTIONARY) break;
+    num += __syncthreads_count(mine[j] != ~0ull && tc_insert(mine[j], table));
+    ones = __syncthreads_or(ones || (tc_sample_threads * j + threadIdx.x < samples && mine[j] == ~0ull));
   }
   if (num + ones > TC_HYBRID_DICTIONARY) num = ones = 0;
-  if (num > 0) {
-    for (int at = threadIdx.x; at < 2 * tc_sample_threads; at += tc_sample_threads) {
-      if (table[at] != ~0ull) distinct[atomicAdd(&taken, 1)] = table[at];
-    }
+  for (int at = threadIdx.x; num > 0 && at < 2 * tc_sample_threads; at += tc_sample_threads) {
+    const unsigned used = __ballot_sync(tc_full_warp, table[at] != ~0ull);
+    int            first = 0;
+
+    if (threadIdx.x % tc_warp_size == 0 && used) first = atomicAdd(&taken, __popc(used));
+    first = __shfl_sync(tc_full_warp, first, 0);
+    if (table[at] != ~0ull) distinct[first + __popc(used & ((1u << threadIdx.x % tc_warp_size) - 1))] = table[at];
   }
   __syncthreads();
-  if (threadIdx.x < num) {
-    const tc_bits mine  = distinct[threadIdx.x];
-    int           place = 0;
+  if (threadIdx.x % TC_HYBRID_DICTIONARY < num) {
+    const tc_bits me      = distinct[threadIdx.x % TC_HYBRID_DICTIONARY];
+    int           smaller = 0;
 
-    for (int i = 0; i < num; ++i) place += distinct[i] < mine;
-    dictionary[place] = __longlong_as_double(mine);
-  } else if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = ones && threadIdx.x == num ? __longlong_as_double(~0ull) : 0.0;
+    for (int i = threadIdx.x / TC_HYBRID_DICTIONARY; i < num; i += tc_sample_threads / TC_HYBRID_DICTIONARY) smaller += distinct[i] < me;
+    atomicAdd(&place[threadIdx.x % TC_HYBRID_DICTIONARY], smaller);
+  }
+  __syncthreads();
+  if (threadIdx.x < num) dictionary[place[threadIdx.x]] = __longlong_as_double(distinct[threadIdx.x]);
+  else if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = ones && threadIdx.x == num ? __longlong_as_double(~0ull) : 0.0;
   if (threadIdx.x == 0) *dictionary_size = num + ones;
 }
 
+/* In shared memory, for look-ups: `slot` says where bits may stand */
 struct tc_dictionary {
-  const tc_bits *bits; // ascending
-  int            size, half; // half: the largest power of two below size, 0 if there is none
+  enum { NONE = 0xffff };
 
-  /* Where these bits are; if they are nowhere, some other place */
-  __device__ __forceinline__ int find(tc_bits wanted) const
+  tc_bits        bits[TC_HYBRID_DICTIONARY];
+  unsigned short slot[tc_dictionary_slots];
+
+  /* By all threads of the block */
+  __device__ __forceinline__ void make(const tc_hybrid &H, int size)
   {
-    int place = 0;
+    for (int i = threadIdx.x; i < tc_dictionary_slots; i += blockDim.x) slot[i] = NONE;
+    __syncthreads();
+    for (int i = threadIdx.x; i < size; i += blockDim.x) {
+      unsigned at = tc_slot_of(bits[i] = __double_as_longlong(H.dictionary[i]), tc_dictionary_slots);
 
-    for (int step = half; step > 0; step /= 2) {
-      if (place + step < size && bits[place + step] <= wanted) place += step;
+      while (atomicCAS(&slot[at % tc_dictionary_slots], static_cast<unsigned short>(NONE), static_cast<unsigned short>(i)) != NONE) ++at;
+    }
+    __syncthreads();
+  }
+
+  /* Where these bits are, -1 if they are nowhere; `known` and its `place` are those of the look-up before, which often is the same */
+  __device__ __forceinline__ int find(tc_bits wanted, tc_bits &known, int &place) const
+  {
+    if (wanted != known) {
+      known = wanted;
+      place = look_up(wanted);
     }
     return place;
+  }
+
+private:
+  __device__ __forceinline__ int look_up(tc_bits wanted) const
+  {
+    for (unsigned at = tc_slot_of(wanted, tc_dictionary_slots);; ++at) {
+      const int place = slot[at % tc_dictionary_slots];
+
+      if (place == NONE) return -1;
+      if (bits[place] == wanted) return place;
+    }
   }
 };
 
@@ -86,51 +138,160 @@ __device__ __forceinline__ bool tc_stands_for(float narrow, double value)
 }
 
 /*
-  Writes the values of a piece as this kind; false as soon as a block has one that the kind cannot hold. What is written by then lies within the bytes of every wider
-  kind. NaNs are neither F32 here nor on the host.
+  A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
+  kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Row-wise copies read each line of memory once,
+  and all of them are under way at the same time.
 */
-template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places>
-__device__ __forceinline__ bool tc_put_values_as(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const double *csr_val, char *val, int thread)
-{
-  stored *to = reinterpret_cast<stored *>(val);
-  double  next[places]; // on their way while the values of the present block are looked at
+template <int team>
+struct tc_staged_piece {
+  const double *csr_val;
+  double       *stage;               // [TC_HYBRID_SLICE_ROWS][most + 1]: odd, so that a warp's lanes hit different banks
+  int           most;                // a multiple of four
+  int32_t       first, count;        // of this lane: entry k is CSR entry first + stride * k, k < count
+  int           width, places, stride;
+  int           from = -1;           // the first place that is staged
+  int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
 
-#pragma unroll
-  for (int i = 0; i < places; ++i) next[i] = W.load(csr_val, 0, i, 0.0);
-  for (int b = 0; b < W.num_blocks(); ++b, to += tc_warp_size * places) {
-    const bool in_use = places * b + W.place(thread) < W.width; // else there are no slots for this place
-    double     value[places];
-    stored     packed[places];
-    bool       fits = true;
+  /* Both wait for the team */
+  __device__ __forceinline__ static void synchronize()
+  {
+    if constexpr (team == 1) __syncwarp();
+    else __syncthreads();
+  }
+  __device__ __forceinline__ static bool all(bool so)
+  {
+    if constexpr (team > 1) return __syncthreads_and(so);
+    const bool all_so = __all_sync(tc_full_warp, so);
 
-#pragma unroll
-    for (int i = 0; i < places; ++i) {
-      value[i] = next[i];
-      next[i]  = W.load(csr_val, b + 1, i, 0.0);
-    }
-#pragma unroll
-    for (int i = 0; i < places; ++i) {
-      if constexpr (kind == TC_HYBRID_D8) {
-        const tc_bits bits  = __double_as_longlong(value[i]);
-        const int     found = W.has(b, i) ? dictionary.find(bits) : 0;
+    __syncwarp();
+    return all_so;
+  }
 
-        fits      = fits && (!W.has(b, i) || dictionary.bits[found] == bits);
-        packed[i] = found;
-      } else if constexpr (kind == TC_HYBRID_BF16) {
-        fits = tc_to_bf16(value[i], &packed[i]) && fits;
-      } else {
-        packed[i] = value[i];
-        if constexpr (kind == TC_HYBRID_F32) fits = fits && tc_stands_for<rounded>(packed[i], value[i]);
+  __device__ __forceinline__ int staged() const { return min(width - from, most); }
+  __device__ __forceinline__ bool has(int k) const { return from + k < count; }
+  __device__ __forceinline__ double value(int k) const { return stage[lane * (most + 1) + k]; } // 0 if the lane has no such entry
+
+  __device__ __forceinline__ void open_segment(const tc_hybrid &H, int32_t segment)
+  {
+    const tc_hybrid_segment S       = H.segment[segment];
+    const int               entries = S.entries;
+
+    first  = H.csr_first[S.long_row] + TC_HYBRID_SEGMENT * (segment - H.long_first[S.long_row]) + lane;
+    count  = (entries - lane + tc_warp_size - 1) / tc_warp_size;
+    width  = (entries + tc_warp_size - 1) / tc_warp_size;
+    places = tc_most_places;
+    stride = tc_warp_size;
+    from   = -1;
+  }
+
+  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
+  {
+    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
+    const bool    used   = packed < H.num_sliced;
+
+    first  = used ? H.csr_first[H.num_long + packed] : 0;
+    count  = used ? H.length[packed] : 0;
+    width  = H.slice[slice].width;
+    places = tc_hybrid_places(width);
+    stride = 1;
+    from   = -1;
+  }
+
+  /* Brings the places from `begin` on, unless they are there: neighbouring lanes have neighbouring entries of a row, of several rows where these are short */
+  __device__ __forceinline__ void fetch(int begin)
+  {
+    if (from == begin) return;
+    synchronize(); // all have read what was there
+    from              = begin;
+    const int num     = staged(), per_row = stride > 1 || num > tc_warp_size / 2 ? tc_warp_size : 1 << (32 - __clz(num - 1)), rows = tc_warp_size / per_row;
+    const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(stage));
+
+    if (stride > 1) {
+      for (int k = warp; k < num; k += team) tc_copy_ahead_8_or_zero(to + 8 * (lane * (most + 1) + k), csr_val + first + stride * (from + k), has(k));
+    } else {
+#pragma unroll 4
+      for (int row = rows * warp + lane / per_row; row < TC_HYBRID_SLICE_ROWS; row += rows * team) {
+        const int32_t first_of = __shfl_sync(tc_full_warp, first, row) + from, count_of = __shfl_sync(tc_full_warp, count, row) - from;
+
+        for (int k = lane % per_row; k < num; k += tc_warp_size) tc_copy_ahead_8_or_zero(to + 8 * (row * (most + 1) + k), csr_val + first_of + k, k < count_of);
       }
     }
-    if (kind != TC_HYBRID_F64 && !__all_sync(tc_full_warp, fits)) return false;
+    tc_copies_end();
+    tc_copies_done_but(0);
+    synchronize();
+  }
+};
+
+/* What lies next to each other for one lane of a block */
+template <typename stored, int places>
+struct alignas(sizeof(stored) * places) tc_together_stored {
+  stored of[places];
+};
+
+/*
+  Writes the values that are staged as this kind, a warp's part of them; false as soon as a block has one that the kind cannot hold. What is written by then lies within
+  the bytes of every wider kind. NaNs are neither F32 here nor on the host.
+*/
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
+__device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, stored *to)
+{
+  tc_bits known = dictionary.bits[0]; // whatever it is where there is no dictionary
+  int     place = 0;
+
+  for (int b = P.warp; places * b < P.staged(); b += team) {
+    double                             value[places];
+    tc_together_stored<stored, places> packed;
+    bool                               fits = true;
+
 #pragma unroll
-    for (int i = 0; i < places; ++i) {
-      if constexpr (kind == TC_HYBRID_D8 || kind == TC_HYBRID_BF16) __stcs(to + tc_warp_size * i + thread, packed[i]);
-      else if (in_use) __stcs(to + tc_warp_size * W.place(thread) + W.lane(i, thread), packed[i]);
+    for (int p = 0; p < places; ++p) value[p] = places * b + p < P.staged() ? P.value(places * b + p) : 0.0;
+#pragma unroll
+    for (int p = 0; p < places; ++p) {
+      if constexpr (kind == TC_HYBRID_D8) {
+        const int found = P.has(places * b + p) ? dictionary.find(__double_as_longlong(value[p]), known, place) : 0;
+
+        fits         = fits && found >= 0;
+        packed.of[p] = found;
+      } else if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
+      else if constexpr (kind == TC_HYBRID_F16) packed.of[p] = tc_to_f16(value[p] * scale);
+      else {
+        packed.of[p] = value[p];
+        if constexpr (kind == TC_HYBRID_F32) fits = fits && tc_stands_for<rounded>(packed.of[p], value[p]);
+      }
+    }
+    if (!__all_sync(tc_full_warp, fits)) return false;
+    if constexpr (sizeof(stored) <= 2) reinterpret_cast<tc_together_stored<stored, places> *>(to)[tc_warp_size * b + P.lane] = packed;
+    else {
+#pragma unroll
+      for (int p = 0; p < places; ++p) {
+        if (places * b + p < P.staged()) __stcs(to + tc_warp_size * (places * b + p) + P.lane, packed.of[p]);
+      }
     }
   }
   return true;
+}
+
+/* The whole piece as this kind; false if it does not fit */
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
+__device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, char *val)
+{
+  for (int from = 0; from < P.width; from += P.most) {
+    P.fetch(from);
+    const bool fits = tc_put_staged<kind, stored, rounded, places>(P, dictionary, scale, reinterpret_cast<stored *>(val) + tc_warp_size * from);
+
+    if (kind != TC_HYBRID_F64 && kind != TC_HYBRID_F16 && !P.all(fits)) return false;
+  }
+  return true;
+}
+
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int team>
+__device__ __forceinline__ bool tc_put_values_as(tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, char *val)
+{
+  if constexpr (sizeof(stored) <= 2) {
+    if (P.places == 1) return tc_put_places<kind, stored, rounded, 1>(P, dictionary, scale, val);
+    if (P.places == 2) return tc_put_places<kind, stored, rounded, 2>(P, dictionary, scale, val);
+  }
+  return tc_put_places<kind, stored, rounded, tc_most_places>(P, dictionary, scale, val);
 }
 
 /* Where the exponents of a piece are: that of a segment, or those of the lanes of a slice, `num` of them */
@@ -140,81 +301,45 @@ struct tc_exponents {
   bool     shared; // of all lanes
 };
 
-/* The exponents of a thread's elements, all 0 if one of the piece cannot be */
-template <int places>
-struct tc_scaling {
-  int  exponent[places];
-  bool fits = true;
-
-  __device__ __forceinline__ tc_scaling(const tc_hybrid_walk<places> &W, bool shared, const double *csr_val)
-  {
-    tc_bits largest[places] = {};
-
-    for (int b = 0; b < W.num_blocks(); ++b) {
-#pragma unroll
-      for (int i = 0; i < places; ++i) largest[i] = max(largest[i], static_cast<tc_bits>(__double_as_longlong(fabs(W.load(csr_val, b, i, 0.0)))));
-    }
-    if (shared) {
-#pragma unroll
-      for (int i = 1; i < places; ++i) largest[0] = max(largest[0], largest[i]);
-    }
-#pragma unroll
-    for (int i = 0; i < places; ++i) {
-      if (shared && i > 0) largest[i] = largest[0];
-      else {
-        for (int apart = 1; apart < (shared ? tc_warp_size : places); apart *= 2) largest[i] = max(largest[i], __shfl_xor_sync(tc_full_warp, largest[i], apart));
-      }
-      fits = tc_f16_scale(largest[i], &exponent[i]) && fits;
-    }
-    fits = __all_sync(tc_full_warp, fits);
-#pragma unroll
-    for (int i = 0; i < places; ++i) exponent[i] = fits ? exponent[i] : 0;
-  }
-};
-
-/* Writes the values of a piece as F16, and their exponents; false if it cannot be: then the exponents are 0 */
-template <int places>
-__device__ __forceinline__ bool tc_put_f16(const tc_hybrid_walk<places> &W, const tc_exponents &exponents, const double *csr_val, char *val, int thread)
+/* The exponent of a lane; 0, and false, if one of the piece cannot be */
+__device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1> &P, bool shared, int *exponent)
 {
-  const tc_scaling<places> scaling(W, exponents.shared, csr_val);
-  uint16_t                *to = reinterpret_cast<uint16_t *>(val);
+  tc_bits largest = 0;
 
-#pragma unroll
-  for (int i = 0; i < places; ++i) {
-    const int lane = exponents.shared ? thread + i : W.lane(i, thread);
+  for (int from = 0; from < P.width; from += P.most) {
+    P.fetch(from);
+    for (int k = 0; k < P.staged(); ++k) largest = max(largest, static_cast<tc_bits>(__double_as_longlong(fabs(P.value(k)))));
+  }
+  if (shared) largest = tc_warp_largest(largest);
+  const bool fits = P.all(tc_f16_scale(largest, exponent));
 
-    if (W.place(thread) == 0 && lane < exponents.num) exponents.of[lane] = scaling.exponent[i];
-  }
-  if (!scaling.fits) return false;
-  for (int b = 0; b < W.num_blocks(); ++b, to += tc_warp_size * places) {
-#pragma unroll
-    for (int i = 0; i < places; ++i) __stcs(to + tc_warp_size * i + thread, tc_to_f16(W.load(csr_val, b, i, 0.0) * tc_power_of_two(-scaling.exponent[i])));
-  }
-  return true;
+  if (!fits) *exponent = 0;
+  return fits;
 }
 
 /* The values of a piece as the first kind that holds them, which is returned */
-template <tc_precision precision, int places>
-__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(const tc_hybrid_walk<places> &W, const tc_dictionary &dictionary, const tc_exponents &exponents, const double *csr_val, char *val, int thread)
+template <tc_precision precision, int team>
+__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(tc_staged_piece<team> &P, int dictionary_size, const tc_dictionary &dictionary, const tc_exponents &exponents, char *val)
 {
   constexpr bool rounded = precision != TC_PRECISION_F64;
+  int            exponent = 0;
+  const bool     coded = dictionary_size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(P, dictionary, 1, val);
 
-  if (dictionary.size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(W, dictionary, csr_val, val, thread)) {
-    for (int i = thread; precision == TC_PRECISION_F16 && i < exponents.num; i += tc_warp_size) exponents.of[i] = 0;
-    return TC_HYBRID_D8;
-  }
-  __syncwarp(); // from here on other threads write the same bytes again
-  if constexpr (precision == TC_PRECISION_BF16) {
-    if (tc_put_values_as<TC_HYBRID_BF16, uint16_t, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_BF16;
-    __syncwarp();
-  }
   if constexpr (precision == TC_PRECISION_F16) {
-    if (tc_put_f16(W, exponents, csr_val, val, thread)) return TC_HYBRID_F16;
-    __syncwarp();
+    const bool scaled = !coded && tc_scale_lane(P, exponents.shared, &exponent);
+
+    if (P.lane < exponents.num) exponents.of[P.lane] = exponent;
+    if (scaled) {
+      tc_put_values_as<TC_HYBRID_F16, uint16_t, rounded>(P, dictionary, tc_power_of_two(-exponent), val);
+      return TC_HYBRID_F16;
+    }
   }
-  if (tc_put_values_as<TC_HYBRID_F32, float, rounded>(W, dictionary, csr_val, val, thread)) return TC_HYBRID_F32;
-  __syncwarp();
-  tc_put_values_as<TC_HYBRID_F64, double, rounded>(W, dictionary, csr_val, val, thread);
+  if (coded) return TC_HYBRID_D8;
+  if constexpr (precision == TC_PRECISION_BF16) {
+    if (tc_put_values_as<TC_HYBRID_BF16, uint16_t, rounded>(P, dictionary, 1, val)) return TC_HYBRID_BF16;
+  }
+  if (tc_put_values_as<TC_HYBRID_F32, float, rounded>(P, dictionary, 1, val)) return TC_HYBRID_F32;
+  tc_put_values_as<TC_HYBRID_F64, double, rounded>(P, dictionary, 1, val);
   return TC_HYBRID_F64;
 }
 
@@ -233,45 +358,77 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
 /*
   tc_refill_hybrid_values_kernel - the values and their kinds, a piece (segment or slice) at a time: the first kind that holds them all
 
-  Work:   one warp per piece and round, segments first, then slices
-  Lanes:  see tc_hybrid_walk
+  Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made
+  Lanes:  see tc_staged_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: val, the bytes of the kind; value_kind; exponent, if there is one
-  Launch: tc_values_threads per block, 2 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_70; sm_90 to begin before the
+          dictionary is there.  Source: tc_hybrid.h
 */
-template <tc_precision precision>
-static __global__ void __launch_bounds__(tc_values_threads, 4) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val)
+template <tc_precision precision, int team>
+static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
-  __shared__ tc_bits  bits[TC_HYBRID_DICTIONARY];
-  const int           thread = threadIdx.x % tc_warp_size, size = *H.dictionary_size;
-  const tc_dictionary dictionary = {bits, size, size > 1 ? 1 << (31 - __clz(size - 1)) : 0};
-  const int32_t       step       = gridDim.x * (tc_values_threads / tc_warp_size);
+  extern __shared__ double  stages[];
+  __shared__ tc_dictionary  dictionary;
+  constexpr int             teams  = tc_values_threads / tc_warp_size / team;
+  const int                 my_team = threadIdx.x / tc_warp_size / team;
+  const int32_t             begin = blockIdx.x * teams + my_team, end = H.num_segments + H.num_slices, step = gridDim.x * teams;
+  tc_staged_piece<team>     P     = {csr_val, stages + TC_HYBRID_SLICE_ROWS * (most + 1) * my_team, most};
+  auto                      open = [&](int32_t piece) {
+    if (piece < H.num_segments) P.open_segment(H, piece);
+    else P.open_slice(H, piece - H.num_segments);
+    P.fetch(0);
+  };
 
-  for (int i = threadIdx.x; i < size; i += tc_values_threads) bits[i] = __double_as_longlong(H.dictionary[i]);
-  __syncthreads();
-  for (int32_t piece = blockIdx.x * (tc_values_threads / tc_warp_size) + threadIdx.x / tc_warp_size; piece < H.num_segments + H.num_slices; piece += step) {
-    const int32_t slice = piece - H.num_segments;
-    auto          put   = [&](const auto &W, auto &S) {
-      const tc_exponents         exponents = tc_exponents_of<precision>(H, piece);
-      const tc_hybrid_value_kind kind = tc_put_values<precision>(W, dictionary, exponents, csr_val, static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val, thread);
+  if (begin < end) open(begin);
+  tc_wait_for_kernel_before();
+  const int size = *H.dictionary_size;
 
-      if (thread == 0) S.value_kind = kind;
+  if (size > 0) dictionary.make(H, size);
+  for (int32_t piece = begin; piece < end; piece += step) {
+    if (piece != begin) open(piece);
+    auto put = [&](auto &S) {
+      const tc_hybrid_value_kind kind = tc_put_values<precision>(P, size, dictionary, tc_exponents_of<precision>(H, piece), static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val);
+
+      if (P.warp == 0 && P.lane == 0) S.value_kind = kind;
     };
 
-    if (slice < 0) put(tc_walk_segment(H, piece, H.segment[piece].long_row, H.segment[piece].entries, thread), H.segment[piece]);
-    else tc_walk_slice(H, slice, H.slice[slice].width, thread, [&](const auto &W) { put(W, H.slice[slice]); });
+    if (piece < H.num_segments) put(H.segment[piece]);
+    else put(H.slice[piece - H.num_segments]);
   }
+}
+
+template <tc_precision precision, int team>
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, cudaStream_t stream)
+{
+  constexpr int teams  = tc_values_threads / tc_warp_size / team, limit = team == 1 ? 32 : 128;
+  const int     widest = H->num_segments > 0 && H->longest_sliced < TC_HYBRID_SEGMENT / tc_warp_size ? TC_HYBRID_SEGMENT / tc_warp_size : H->longest_sliced;
+  const int     most   = widest < limit ? (widest + tc_most_places - 1) / tc_most_places * tc_most_places : limit;
+  const int64_t ctas   = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
+
+  return tc_launch_early("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, team>, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
+                         teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)), stream, *H, csr_val, most);
+}
+
+/* A block takes a piece where pieces are wide, else each warp one */
+template <tc_precision precision>
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, cudaStream_t stream)
+{
+  const int64_t pieces = (int64_t)H->num_segments + H->num_slices, slots = H->num_slots / TC_HYBRID_SLICE_ROWS;
+
+  if constexpr (precision != TC_PRECISION_F16) {
+    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_values_team>(H, csr_val, stream);
+  }
+  return tc_launch_values<precision, 1>(H, csr_val, stream);
 }
 
 extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, tc_stream stream)
 {
-  const tc_hybrid   *H     = static_cast<const tc_hybrid *>(view);
-  const cudaStream_t on    = static_cast<cudaStream_t>(stream);
-  static void (*const kernel_of[])(tc_hybrid, const double *) = {tc_refill_hybrid_values_kernel<TC_PRECISION_F64>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_F32>, tc_refill_hybrid_values_kernel<TC_PRECISION_BF16>,
-                                                                 tc_refill_hybrid_values_kernel<TC_PRECISION_F16>};
-  constexpr int      warps = tc_values_threads / tc_warp_size;
-  const int64_t      ctas  = ((int64_t)H->num_segments + H->num_slices + warps - 1) / warps;
+  const tc_hybrid   *H  = static_cast<const tc_hybrid *>(view);
+  const cudaStream_t on = static_cast<cudaStream_t>(stream);
+  static tc_status (*const launch_of[])(const tc_hybrid *, const double *, cudaStream_t) = {tc_launch_values<TC_PRECISION_F64>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_BF16>,
+                                                                                          tc_launch_values<TC_PRECISION_F16>};
 
   TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
-  return tc_launch("tc_refill_hybrid_values", kernel_of[H->precision], ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads, on, *H, csr_val);
+  return launch_of[H->precision](H, csr_val, on);
 }

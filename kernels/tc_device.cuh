@@ -73,9 +73,24 @@ static inline tc_status tc_attribute(const char *name, cudaDeviceAttr attribute,
   return TC_OK;
 }
 
-/* Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. */
+/* A kernel lets the one after it on the stream begin, if that was launched to begin early; it runs beside this one then until it waits */
+__device__ __forceinline__ void tc_begin_next_kernel()
+{
+#if __CUDA_ARCH__ >= 900
+  cudaTriggerProgrammaticLaunchCompletion();
+#endif
+}
+
+/* What the kernel before wrote is there afterwards */
+__device__ __forceinline__ void tc_wait_for_kernel_before()
+{
+#if __CUDA_ARCH__ >= 900
+  cudaGridDependencySynchronize();
+#endif
+}
+
 template <typename... Parameters, typename... Arguments>
-tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
+tc_status tc_launch_config(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, cudaLaunchAttribute *attribute, Arguments... arguments)
 {
   cudaLaunchConfig_t config = {};
   cudaError_t        error;
@@ -86,6 +101,8 @@ tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 g
   config.blockDim         = dim3((unsigned)threads);
   config.dynamicSmemBytes = (size_t)shared_bytes;
   config.stream           = stream;
+  config.attrs            = attribute;
+  config.numAttrs         = attribute != nullptr;
   error                   = cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...);
   if (error != cudaSuccess) {
     cudaGetLastError();
@@ -94,7 +111,31 @@ tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 g
   return TC_OK;
 }
 
-/* The same for a line of thread blocks without dynamic shared memory */
+/* Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. */
+template <typename... Parameters, typename... Arguments>
+tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
+{
+  return tc_launch_config(name, kernel, grid, threads, shared_bytes, stream, nullptr, arguments...);
+}
+
+/*
+  The same for a line of thread blocks of a kernel that calls tc_wait_for_kernel_before(), and may begin before the kernel in front of it on the stream has ended, where
+  what was compiled for the device can wait
+*/
+template <typename... Parameters, typename... Arguments>
+tc_status tc_launch_early(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
+{
+  cudaLaunchAttribute early = {};
+  cudaFuncAttributes  compiled;
+
+  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
+  TC_CHECK(cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: not compiled for this device", name);
+  early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, shared_bytes, stream, compiled.ptxVersion >= 90 ? &early : nullptr, arguments...);
+}
+
+/* tc_launch_grid() for a line of thread blocks without dynamic shared memory */
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
 {

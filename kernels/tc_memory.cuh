@@ -12,3 +12,8 @@ tc_status tc_memory_give(void *memory, cudaStream_t stream);
 /* Memory for any stream. Taking does not wait for work that is under way unless that has just given memory back; releasing waits for all work of the device. NULL is fine */
 tc_status tc_memory_alloc(size_t bytes, void **memory);
 void      tc_memory_release(void *memory);
+
+/* TC_ANSWER_BYTES of the host's memory that kernels write to, for what the host waits for. Give it back when no kernel will write there any more; NULL is fine. */
+enum { TC_ANSWER_BYTES = 256 };
+tc_status tc_memory_take_answer(void **memory);
+void      tc_memory_give_answer(void *memory);

@@ -1,18 +1,16 @@
 /*
-  Conversion on the device without PETSc: test_conversion [-small] libaijtccusparse_cuda.so
+  Conversion on the device without PETSc: test_conversion [-small] [-bench generator:size,file,...] libaijtccusparse_cuda.so
   What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values, also
-  when values change from kind to kind, and after every failure. -small leaves out what takes a memory checker too long. Exit code 77: no usable device.
+  when values change from kind to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77:
+  no usable device.
 */
-#include "../bench/generators.h"
-#include "../bench/oracle.h"
-#include "../src/plan/plan.h"
-#include <dlfcn.h>
+#include "conversion_bench.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SKIPPED = 77, MAX_FAILURES = 100 };
+enum { MAX_FAILURES = 100 };
 
 static int          passed, failed, small_only;
 static tc_precision precision; // of what is packed
@@ -420,27 +418,20 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
 
 int main(int argc, char **args)
 {
-  const char         *path = NULL;
-  void               *library;
-  tc_backend_cuda_fn  get;
+  const char         *path = NULL, *bench = NULL;
   const tc_backend   *backend;
   const tc_converter *converters;
   int                 sm, num;
 
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else path = args[i];
   }
-  if (path == NULL) die("usage", "test_conversion [-small] libaijtccusparse_cuda.so");
-  library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (library == NULL) die("dlopen", dlerror());
-  *(void **)&get = dlsym(library, "tc_backend_cuda");
-  if (get == NULL) die(path, "no symbol tc_backend_cuda");
-  backend = get();
-  if (backend->probe(&sm) != TC_OK) {
-    printf("skip no usable device: %s\n0 passed, 0 failed, 1 skipped\n", backend->last_error());
-    return SKIPPED;
-  }
+  if (path == NULL) die("usage", "test_conversion [-small] [-bench generator:size,file,...] libaijtccusparse_cuda.so");
+  backend = device_open("test_conversion", path, &sm);
+  if (backend == NULL) return DEVICE_SKIPPED;
+  if (bench) return conversion_bench(backend, bench);
   converters = backend->converters(&num);
   for (int c = 0; c < num; ++c) {
     if (converters[c].build) check_converter(backend, &converters[c]);
