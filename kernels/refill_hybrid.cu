@@ -4,13 +4,13 @@
 #include "tc_narrow.h"
 #include <cfloat>
 
-constexpr int tc_sample_threads = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
-constexpr int tc_most_places    = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
-constexpr int tc_values_blocks  = 2048; // at most; a team takes several pieces then, and a block reads the dictionary once for all of its own
-constexpr int tc_values_threads = 128;
-constexpr int tc_values_team    = tc_values_threads / tc_warp_size; // warps that share a wide piece: a block
-constexpr int tc_wide_piece     = 32;
+constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
 constexpr int tc_dictionary_slots = 4 * TC_HYBRID_DICTIONARY;
+constexpr int tc_most_places      = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
+constexpr int tc_values_threads   = 128;
+constexpr int tc_values_blocks    = 2048;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
+constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
+constexpr int tc_wide_piece       = 32;                               // places and more in the mean: the block has no other
 
 using tc_bits = unsigned long long;
 
@@ -108,18 +108,8 @@ struct tc_dictionary {
     __syncthreads();
   }
 
-  /* Where these bits are, -1 if they are nowhere; `known` and its `place` are those of the look-up before, which often is the same */
-  __device__ __forceinline__ int find(tc_bits wanted, tc_bits &known, int &place) const
-  {
-    if (wanted != known) {
-      known = wanted;
-      place = look_up(wanted);
-    }
-    return place;
-  }
-
-private:
-  __device__ __forceinline__ int look_up(tc_bits wanted) const
+  /* Where these bits are, -1 if they are nowhere */
+  __device__ __forceinline__ int find(tc_bits wanted) const
   {
     for (unsigned at = tc_slot_of(wanted, tc_dictionary_slots);; ++at) {
       const int place = slot[at % tc_dictionary_slots];
@@ -145,14 +135,14 @@ __device__ __forceinline__ bool tc_stands_for(float narrow, double value)
 template <int team>
 struct tc_staged_piece {
   const double *csr_val;
-  double       *stage;               // [TC_HYBRID_SLICE_ROWS][most + 1]: odd, so that a warp's lanes hit different banks
-  int           most;                // a multiple of four
-  int32_t       first, count;        // of this lane: entry k is CSR entry first + stride * k, k < count
+  double       *stage;                 // [TC_HYBRID_SLICE_ROWS][most + 1]: odd, so that a warp's lanes hit different banks
+  int           most;                  // a multiple of four
+  int32_t       first, count;          // of this lane: entry k is CSR entry first + stride * k, k < count
   int           width, places, stride;
-  int           from = -1;           // the first place that is staged
+  int           from = -1;             // the first place that is staged
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
 
-  /* Both wait for the team */
+  /* These two wait for the team */
   __device__ __forceinline__ static void synchronize()
   {
     if constexpr (team == 1) __syncwarp();
@@ -235,8 +225,8 @@ struct alignas(sizeof(stored) * places) tc_together_stored {
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
 __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, stored *to)
 {
-  tc_bits known = dictionary.bits[0]; // whatever it is where there is no dictionary
-  int     place = 0;
+  tc_bits known = dictionary.bits[0]; // what was looked up last, often what comes next; D8 is not tried without a dictionary
+  int     place = 0;                  // where it is
 
   for (int b = P.warp; places * b < P.staged(); b += team) {
     double                             value[places];
@@ -248,10 +238,14 @@ __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, co
 #pragma unroll
     for (int p = 0; p < places; ++p) {
       if constexpr (kind == TC_HYBRID_D8) {
-        const int found = P.has(places * b + p) ? dictionary.find(__double_as_longlong(value[p]), known, place) : 0;
+        const tc_bits bits = P.has(places * b + p) ? __double_as_longlong(value[p]) : known;
 
-        fits         = fits && found >= 0;
-        packed.of[p] = found;
+        if (bits != known) {
+          known = bits;
+          place = dictionary.find(bits);
+        }
+        fits         = fits && place >= 0;
+        packed.of[p] = P.has(places * b + p) ? place : 0;
       } else if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
       else if constexpr (kind == TC_HYBRID_F16) packed.of[p] = tc_to_f16(value[p] * scale);
       else {
@@ -368,13 +362,13 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
 template <tc_precision precision, int team>
 static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
-  extern __shared__ double  stages[];
-  __shared__ tc_dictionary  dictionary;
-  constexpr int             teams  = tc_values_threads / tc_warp_size / team;
-  const int                 my_team = threadIdx.x / tc_warp_size / team;
-  const int32_t             begin = blockIdx.x * teams + my_team, end = H.num_segments + H.num_slices, step = gridDim.x * teams;
-  tc_staged_piece<team>     P     = {csr_val, stages + TC_HYBRID_SLICE_ROWS * (most + 1) * my_team, most};
-  auto                      open = [&](int32_t piece) {
+  extern __shared__ double stages[];
+  __shared__ tc_dictionary dictionary;
+  constexpr int            teams = tc_values_threads / tc_warp_size / team;
+  const int                mine  = threadIdx.x / tc_warp_size / team;
+  const int32_t            begin = blockIdx.x * teams + mine, end = H.num_segments + H.num_slices, step = gridDim.x * teams;
+  tc_staged_piece<team>    P     = {csr_val, stages + TC_HYBRID_SLICE_ROWS * (most + 1) * mine, most};
+  auto                     open  = [&](int32_t piece) {
     if (piece < H.num_segments) P.open_segment(H, piece);
     else P.open_slice(H, piece - H.num_segments);
     P.fetch(0);
