@@ -4,8 +4,9 @@
 #include "tc_memory.cuh"
 #include <cstring>
 
-constexpr int64_t tc_most_blocks = 2048; // where the host does not know how many tiles there are, or blocks move arrays, too
-constexpr int     tc_wide_row    = 24;   // entries of the mean row from which the warps of a block share a piece
+constexpr int64_t tc_most_blocks = 2048;   // where the host does not know how many tiles there are, or blocks move arrays, too
+constexpr int     tc_wide_row    = 24;     // entries of the mean row from which the warps of a block share a piece,
+constexpr int32_t tc_few_rows    = 400000; // if there are no more rows: more pieces keep the device busy with a warp each
 
 /* The arrays that are made before the sizes of the others are known */
 static void tc_cut_head(tc_cutter &C, tc_hybrid &H)
@@ -57,7 +58,7 @@ static void tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_scratch
   S.head.num_segments = S.head.num_long; // a long row has at least as many times TC_HYBRID_LONG_ROW entries as it has segments
   S.head.num_cols     = A->num_cols;
   S.head.row_group    = A->row_group > 1 ? A->row_group : 1;
-  S.team              = A->nnz >= (int64_t)tc_wide_row * A->num_rows ? tc_piece_warps : 1;
+  S.team              = A->num_rows < tc_few_rows && A->nnz >= (int64_t)tc_wide_row * A->num_rows ? tc_piece_warps : 1;
   S.windows           = ((int64_t)A->num_rows + TC_HYBRID_WINDOW - 1) / TC_HYBRID_WINDOW;
   S.tiles             = tc_num_tiles(tc_num_pieces(S.head), S.team);
   C.cut(S.order, S.windows * TC_HYBRID_WINDOW);

@@ -8,7 +8,7 @@ constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / 
 constexpr int tc_dictionary_slots = 4 * TC_HYBRID_DICTIONARY;
 constexpr int tc_most_places      = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
 constexpr int tc_values_threads   = 128;
-constexpr int tc_values_blocks    = 2048;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
+constexpr int tc_values_blocks    = 4096;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
 constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
 constexpr int tc_wide_piece       = 32;                               // places and more in the mean: the block has no other
 
@@ -129,8 +129,8 @@ __device__ __forceinline__ bool tc_stands_for(float narrow, double value)
 
 /*
   A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
-  kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Row-wise copies read each line of memory once,
-  and all of them are under way at the same time.
+  kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
+  memory once, and all of them are under way at the same time.
 */
 template <int team>
 struct tc_staged_piece {
@@ -187,24 +187,32 @@ struct tc_staged_piece {
     from   = -1;
   }
 
-  /* Brings the places from `begin` on, unless they are there: neighbouring lanes have neighbouring entries of a row, of several rows where these are short */
+  /* Place k of lane `of`, which has these entries */
+  __device__ __forceinline__ void copy(int of, int k, int32_t first_of, int32_t count_of) const
+  {
+    double *to = stage + of * (most + 1) + k;
+
+    if (from + k < count_of) tc_copy_ahead_8(static_cast<uint32_t>(__cvta_generic_to_shared(to)), csr_val + first_of + stride * (from + k));
+    else *to = 0.0;
+  }
+
+  /* Brings the places from `begin` on, unless they are there: neighbouring threads have neighbouring entries, of a row and on to the next */
   __device__ __forceinline__ void fetch(int begin)
   {
     if (from == begin) return;
     synchronize(); // all have read what was there
-    from              = begin;
-    const int num     = staged(), per_row = stride > 1 || num > tc_warp_size / 2 ? tc_warp_size : 1 << (32 - __clz(num - 1)), rows = tc_warp_size / per_row;
-    const uint32_t to = static_cast<uint32_t>(__cvta_generic_to_shared(stage));
+    from                = begin;
+    const int      num  = staged(), step = team * tc_warp_size;
+    const unsigned part = (1u << 24) / num + 1; // e / num is e * part / 2^24 for all e < 32 * num
 
-    if (stride > 1) {
-      for (int k = warp; k < num; k += team) tc_copy_ahead_8_or_zero(to + 8 * (lane * (most + 1) + k), csr_val + first + stride * (from + k), has(k));
-    } else {
-#pragma unroll 4
-      for (int row = rows * warp + lane / per_row; row < TC_HYBRID_SLICE_ROWS; row += rows * team) {
-        const int32_t first_of = __shfl_sync(tc_full_warp, first, row) + from, count_of = __shfl_sync(tc_full_warp, count, row) - from;
+    if (stride == 1) {
+      for (int e = threadIdx.x % step; e < num * tc_warp_size; e += step) {
+        const int of = e * part >> 24;
 
-        for (int k = lane % per_row; k < num; k += tc_warp_size) tc_copy_ahead_8_or_zero(to + 8 * (row * (most + 1) + k), csr_val + first_of + k, k < count_of);
+        copy(of, e - of * num, __shfl_sync(tc_full_warp, first, of), __shfl_sync(tc_full_warp, count, of));
       }
+    } else {
+      for (int k = warp; k < num; k += team) copy(lane, k, first, count);
     }
     tc_copies_end();
     tc_copies_done_but(0);
@@ -225,9 +233,6 @@ struct alignas(sizeof(stored) * places) tc_together_stored {
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
 __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, stored *to)
 {
-  tc_bits known = dictionary.bits[0]; // what was looked up last, often what comes next; D8 is not tried without a dictionary
-  int     place = 0;                  // where it is
-
   for (int b = P.warp; places * b < P.staged(); b += team) {
     double                             value[places];
     tc_together_stored<stored, places> packed;
@@ -238,14 +243,10 @@ __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, co
 #pragma unroll
     for (int p = 0; p < places; ++p) {
       if constexpr (kind == TC_HYBRID_D8) {
-        const tc_bits bits = P.has(places * b + p) ? __double_as_longlong(value[p]) : known;
+        const int found = P.has(places * b + p) ? dictionary.find(__double_as_longlong(value[p])) : 0;
 
-        if (bits != known) {
-          known = bits;
-          place = dictionary.find(bits);
-        }
-        fits         = fits && place >= 0;
-        packed.of[p] = P.has(places * b + p) ? place : 0;
+        fits         = fits && found >= 0;
+        packed.of[p] = found;
       } else if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
       else if constexpr (kind == TC_HYBRID_F16) packed.of[p] = tc_to_f16(value[p] * scale);
       else {

@@ -3,6 +3,7 @@
 */
 #pragma once
 #include "tc_base.h"
+#include <atomic>
 #include <cuda_runtime.h>
 
 constexpr unsigned tc_full_warp = 0xffffffffu;
@@ -118,21 +119,32 @@ tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 g
   return tc_launch_config(name, kernel, grid, threads, shared_bytes, stream, nullptr, arguments...);
 }
 
+/* Can kernels wait for the one before on the present device? What was compiled for sm_80 cannot. All are compiled for the same devices, so the runtime is asked once for each. */
+inline bool tc_kernels_wait(const void *kernel)
+{
+  enum { ASK, NO, YES, DEVICES = 64 };
+  static std::atomic<int> known[DEVICES];
+  cudaFuncAttributes      compiled;
+  int                     device;
+
+  if (cudaGetDevice(&device) != cudaSuccess || device >= DEVICES) return false;
+  if (known[device] == ASK) known[device] = cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && compiled.ptxVersion >= 90 ? YES : NO;
+  return known[device] == YES;
+}
+
 /*
   The same for a line of thread blocks of a kernel that calls tc_wait_for_kernel_before(), and may begin before the kernel in front of it on the stream has ended, where
-  what was compiled for the device can wait
+  kernels can wait
 */
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch_early(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
 {
   cudaLaunchAttribute early = {};
-  cudaFuncAttributes  compiled;
 
   TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
-  TC_CHECK(cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: not compiled for this device", name);
   early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
   early.val.programmaticStreamSerializationAllowed = 1;
-  return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, shared_bytes, stream, compiled.ptxVersion >= 90 ? &early : nullptr, arguments...);
+  return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, shared_bytes, stream, tc_kernels_wait(reinterpret_cast<const void *>(kernel)) ? &early : nullptr, arguments...);
 }
 
 /* tc_launch_grid() for a line of thread blocks without dynamic shared memory */

@@ -32,16 +32,6 @@ __device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *g
 #endif
 }
 
-/* The same, or 0.0 with nothing read */
-__device__ __forceinline__ void tc_copy_ahead_8_or_zero(uint32_t shared, const double *global, bool copy)
-{
-#if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8, %2;" : : "r"(shared), "l"(global), "r"(copy ? 8 : 0) : "memory");
-#else
-  asm volatile("st.shared.f64 [%0], %1;" : : "r"(shared), "d"(copy ? __ldg(global) : 0.0) : "memory");
-#endif
-}
-
 __device__ __forceinline__ void tc_copies_end()
 {
 #if __CUDA_ARCH__ >= 800
