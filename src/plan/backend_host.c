@@ -19,19 +19,17 @@ static tc_status host_probe(int *sm)
   return TC_OK;
 }
 
-static tc_status dasp_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
-{
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_dasp_spmv_host(view, x, y, z, sign);
-}
+/* The formats' own products with vectors, as kernels in which tests can ask for a fault */
+#define HOST_SPMV(kernel, product) \
+  static tc_status kernel(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream) \
+  { \
+    (void)stream; \
+    TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for"); \
+    return product(view, x, y, z, sign); \
+  }
 
-static tc_status hybrid_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
-{
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_hybrid_spmv_host(view, x, y, z, sign);
-}
+HOST_SPMV(dasp_spmv, tc_dasp_spmv_host)
+HOST_SPMV(hybrid_spmv, tc_hybrid_spmv_host)
 
 static const tc_kernel *host_kernels(int *num)
 {
@@ -44,78 +42,43 @@ static const tc_kernel *host_kernels(int *num)
   return kernels;
 }
 
-static tc_status dasp_refill(const void *view, const double *csr_val, tc_stream stream)
+static tc_status dasp_refill_host(const void *view, const double *csr_val)
 {
   const tc_dasp *D = view;
 
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
   for (int64_t i = 0; i < D->num_slots; ++i) D->val[i] = D->map[i] >= 0 ? csr_val[D->map[i]] : 0.0;
   return TC_OK;
 }
 
-static tc_status hybrid_refill(const void *view, const double *csr_val, tc_stream stream)
-{
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
-  return tc_hybrid_refill_host(view, csr_val);
-}
+/* The formats' own refills, in the same way */
+#define HOST_REFILL(kernel, refill) \
+  static tc_status kernel(const void *view, const double *csr_val, tc_stream stream) \
+  { \
+    (void)stream; \
+    TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for"); \
+    return refill(view, csr_val); \
+  }
 
-static tc_status bittcf_refill(const void *view, const double *csr_val, tc_stream stream)
-{
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
-  return tc_bittcf_refill_host(view, csr_val);
-}
+HOST_REFILL(dasp_refill, dasp_refill_host)
+HOST_REFILL(hybrid_refill, tc_hybrid_refill_host)
+HOST_REFILL(bittcf_refill, tc_bittcf_refill_host)
+HOST_REFILL(bcsr_refill, tc_bcsr_refill_host)
 
-static tc_status bcsr_refill(const void *view, const double *csr_val, tc_stream stream)
-{
-  (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host refill: a fault was asked for");
-  return tc_bcsr_refill_host(view, csr_val);
-}
+/* The formats' own products with dense blocks, in the same way */
+#define HOST_SPMM(kernel, product) \
+  static tc_status kernel(const void *view, const tc_spmm_args *args, tc_stream stream) \
+  { \
+    TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for"); \
+    return product(view, args, stream); \
+  }
 
-static tc_status csr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_csr_host(view, args, stream);
-}
-
-static tc_status csr_spmm_f32(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_csr_f32_host(view, args, stream);
-}
-
-static tc_status csr_spmm_bf16(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_csr_bf16_host(view, args, stream);
-}
-
-static tc_status csr_spmm_f16(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_csr_f16_host(view, args, stream);
-}
-
-static tc_status csr_transposed_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_csr_transposed_host(view, args, stream);
-}
-
-static tc_status bittcf_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_bittcf_host(view, args, stream);
-}
-
-static tc_status bcsr_spmm(const void *view, const tc_spmm_args *args, tc_stream stream)
-{
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  return tc_spmm_bcsr_host(view, args, stream);
-}
+HOST_SPMM(csr_spmm, tc_spmm_csr_host)
+HOST_SPMM(csr_spmm_f32, tc_spmm_csr_f32_host)
+HOST_SPMM(csr_spmm_bf16, tc_spmm_csr_bf16_host)
+HOST_SPMM(csr_spmm_f16, tc_spmm_csr_f16_host)
+HOST_SPMM(csr_transposed_spmm, tc_spmm_csr_transposed_host)
+HOST_SPMM(bittcf_spmm, tc_spmm_bittcf_host)
+HOST_SPMM(bcsr_spmm, tc_spmm_bcsr_host)
 
 /* Dense blocks are multiplied straight from CSR, but for narrow precisions, in which the values have to be packed */
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
