@@ -32,6 +32,18 @@ __device__ __forceinline__ const uint32_t *tc_tiles_at(const tc_bittcf &T, uint3
   return reinterpret_cast<const uint32_t *>(static_cast<const char *>(T.tiles) + 16 * (size_t)unit);
 }
 
+/* What a warp will read of window w besides its columns, into the L2 cache: values of `bytes` bytes, masks, rows */
+template <int bytes>
+__device__ __forceinline__ void tc_prefetch_window(const tc_bittcf &T, int32_t w, const tc_window &W, int lane)
+{
+  constexpr int  line = 128;
+  const uint32_t end  = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
+
+  for (uint32_t e = W.val + line / bytes * lane; e < end; e += line / bytes * tc_warp_size) tc_prefetch(static_cast<const char *>(T.val) + static_cast<size_t>(bytes) * e);
+  if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
+  if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
+}
+
 /* Entry `at` of the columns of a window, which begin behind its masks; base() of the window is to be added */
 __device__ __forceinline__ int32_t tc_column_entry(const tc_window &W, const uint32_t *masks, int at)
 {

@@ -269,11 +269,6 @@ __device__ __forceinline__ void tc_put_narrow_window(int2 rows, int2 scales, int
 template <tc_precision precision>
 __device__ __forceinline__ void tc_prefetch_narrow_window(const tc_bittcf &T, int32_t w, const tc_window &W, int lane)
 {
-  constexpr int  line = 128, bytes = tc_narrow_kind<precision>::bytes;
-  const uint32_t end = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
-
-  for (uint32_t e = W.val + line / bytes * lane; e < end; e += line / bytes * tc_warp_size) tc_prefetch(static_cast<const char *>(T.val) + static_cast<size_t>(bytes) * e);
-  if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
-  if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
+  tc_prefetch_window<tc_narrow_kind<precision>::bytes>(T, w, W, lane);
   if (lane == 1) tc_prefetch(T.exponent + TC_BITTCF_ROWS * (int64_t)w);
 }

@@ -1,4 +1,4 @@
-#include "bittcf.cuh"
+#include "bittcf_cluster.cuh"
 
 /*
   tc_spmm_bittcf_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf. Each warp holds the tiles of a window in registers for all columns of B; the rows
@@ -13,13 +13,6 @@
           al., "Acc-SpMM", PPoPP'25; the asynchronous pipeline of dense products
 */
 constexpr int tc_stage_columns = 16;
-constexpr int tc_most_stages   = 3;
-
-/* By how many groups a warp can hold: warps of a block, blocks of a multiprocessor */
-template <int most>
-constexpr int tc_held_warps = most > TC_BITTCF_FEWER_GROUPS ? 12 : 16;
-template <int most>
-constexpr int tc_held_blocks = most <= 12 ? 2 : 1;
 
 struct tc_cluster_args {
   const double *b;
@@ -29,58 +22,32 @@ struct tc_cluster_args {
   int32_t       resident; // blocks that run at the same time: as many clusters later the next one begins
 };
 
-/* The tiles of a window: the lane's elements, and where its rows of B are in shared memory, two to a register, in units of 8 bytes */
+/* The tiles of a window: the lane's elements, and where its rows of B are in shared memory, in units of 8 bytes */
 template <int most>
 struct tc_held_window {
-  double   value[most];
-  uint32_t place[(most + 7) / 8 * 4];
+  double               value[most];
+  tc_held_places<most> at;
 
   __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
   {
-    constexpr int      parts = (most + tc_warp_size - 1) / tc_warp_size;
-    const int          num   = W.num_groups();
-    const uint32_t    *masks = tc_tiles_at(T, W.tiles);
-    const uint4       *named = reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, 0, tc_mma_lane(lane).k));
-    const tc_mask_lane at(lane);
-    uint32_t           mask[parts], first[parts], before = W.val; // of group 32 p + lane; the values before it
+    const int           num = W.num_groups();
+    const tc_mask_lane  element(lane);
+    tc_held_masks<most> masks;
 
-#pragma unroll
-    for (int p = 0; p < parts; ++p) mask[p] = tc_warp_size * p + lane < num ? __ldg(masks + tc_warp_size * p + lane) : 0;
-#pragma unroll
-    for (int i = 0; i < most; i += TC_BITTCF_PLACES) {
-      if (i >= num) break;
-      const uint4 four = __ldg(named + i / TC_BITTCF_PLACES);
-
-      place[i / 2]     = four.x;
-      place[i / 2 + 1] = four.y;
-      place[i / 2 + 2] = four.z;
-      place[i / 2 + 3] = four.w;
-    }
-#pragma unroll
-    for (int p = 0; p < parts; ++p) {
-      const uint32_t own = __popc(mask[p]);
-      uint32_t       sum = own;
-
-#pragma unroll
-      for (int apart = 1; apart < tc_warp_size; apart *= 2) {
-        const uint32_t lower = __shfl_up_sync(tc_full_warp, sum, apart);
-
-        if (lane >= apart) sum += lower;
-      }
-      first[p] = before + sum - own;
-      before += __shfl_sync(tc_full_warp, sum, tc_warp_size - 1);
-    }
+    masks.load(T, W, lane);
+    at.load(T, num, place_first, lane);
+    masks.count(W, lane);
 #pragma unroll
     for (int i = 0; i < most; ++i) {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      const uint32_t m = __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size), next = __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size);
+      const uint32_t mask = masks.mask_of(i), next = masks.first_of(i);
 
-      value[i] = __ldcs(static_cast<const double *>(T.val) + (next + at.before(m))); // without an element: the next one, which there is
+      value[i] = __ldcs(static_cast<const double *>(T.val) + (next + element.before(mask))); // without an element: the next one, which there is
     }
 #pragma unroll
     for (int i = 0; i < most; ++i) { // not before all of them are on their way
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      if (!at.is_set(__shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size))) value[i] = 0.0;
+      if (!element.is_set(masks.mask_of(i))) value[i] = 0.0;
     }
   }
 
@@ -90,9 +57,9 @@ struct tc_held_window {
 #pragma unroll
     for (int i = 0; i < most; ++i) {
       if (i % TC_BITTCF_GROUP == 0 && i >= num) break;
-      const uint32_t at = tc_place_in<8>(place[i / 2], i % 2, staged);
+      const uint32_t b = tc_place_in<8>(at.place[i / 2], i % 2, staged);
 
-      tc_mma_m16n8k4(sums, tc_load_shared(at), tc_load_shared(at + 8 * pitch), value[i]);
+      tc_mma_m16n8k4(sums, tc_load_shared(b), tc_load_shared(b + 8 * pitch), value[i]);
     }
   }
 };
@@ -124,24 +91,6 @@ __device__ __forceinline__ void tc_stage_pairs(uint32_t buffer, const tc_cluster
   }
 }
 
-/* What a later block will read of the matrix, into the L2 cache: all that it waits for is one latency after the other otherwise */
-__device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t cluster, int lane)
-{
-  constexpr int line = 128;
-  const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
-
-  if (cluster >= T.num_clusters) return;
-  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
-  if (w >= T.num_windows) return;
-  const tc_window W   = tc_load_window(T, w);
-  const uint32_t  end = w + 1 < T.num_windows ? T.window[w + 1].val : static_cast<uint32_t>(T.num_nonzeros);
-
-  for (uint32_t e = W.val + line / 8 * lane; e < end; e += line / 8 * tc_warp_size) tc_prefetch(static_cast<const double *>(T.val) + e);
-  if (line / 16 * lane < static_cast<int>(tc_bittcf_units(W.num_groups(), W.wide()))) tc_prefetch(tc_tiles_at(T, W.tiles + line / 16 * lane));
-  if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
-  if (lane == 0) tc_prefetch(T.row_id + TC_BITTCF_ROWS * (int64_t)w);
-}
-
 template <int most, bool aligned>
 static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), tc_held_blocks<most>) tc_spmm_bittcf_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_cluster_args args, const __grid_constant__ tc_dense_output out)
 {
@@ -167,7 +116,7 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
     tc_copies_end();
   }
   if (num_groups > 0) tiles.load(T, W, place_first, lane);
-  tc_prefetch_cluster(T, cluster + args.resident, lane);
+  tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_window<sizeof(double)>(T, later, L, lane); });
   const bool whole = __all_sync(tc_full_warp, tc_is_pair(out, rows));
   double    *to    = out.c + rows.x + g * out.ldc;
 
@@ -192,21 +141,14 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
 template <int most>
 static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args, const tc_dense_output &out, cudaStream_t stream)
 {
-  const bool      aligned = args->ldb % 2 == 0 && reinterpret_cast<uintptr_t>(args->b) % 16 == 0;
-  const auto      kernel  = aligned ? tc_spmm_bittcf_cluster_kernel<most, true> : tc_spmm_bittcf_cluster_kernel<most, false>;
-  const uint32_t  pitch   = sizeof(double) * ((2 * T->widest_cluster + 11) / 16 * 16 + 4);
-  tc_cluster_args cluster = {args->b, args->ldb, pitch, tc_most_stages, 0};
-  int             room, processors;
+  constexpr const char *name    = "tc_spmm_bittcf_cluster_f64";
+  const bool            aligned = args->ldb % 2 == 0 && reinterpret_cast<uintptr_t>(args->b) % 16 == 0;
+  const auto            kernel  = aligned ? tc_spmm_bittcf_cluster_kernel<most, true> : tc_spmm_bittcf_cluster_kernel<most, false>;
+  const uint32_t        pitch   = sizeof(double) * ((2 * T->widest_cluster + 11) / 16 * 16 + 4);
+  tc_cluster_launch     launch;
 
-  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute("tc_spmm_bittcf_cluster_f64", cudaDevAttrMultiProcessorCount, &processors));
-  while (cluster.stages > 2 && cluster.stages * tc_stage_columns * static_cast<int>(pitch) > room / tc_held_blocks<most>) --cluster.stages;
-  cluster.resident = processors * tc_held_blocks<most>;
-  const int bytes  = cluster.stages * tc_stage_columns * static_cast<int>(pitch);
-
-  TC_CHECK(bytes <= room, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: clusters need %d bytes of shared memory, a thread block has %d", bytes, room);
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_spmm_bittcf_cluster_f64: no %d bytes of shared memory", bytes);
-  return tc_launch_grid("tc_spmm_bittcf_cluster_f64", kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, bytes, stream, *T, cluster, out);
+  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, tc_stage_columns * static_cast<int>(pitch), 0, &launch));
+  return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, out);
 }
 
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t)
@@ -229,9 +171,6 @@ extern "C" tc_status tc_spmm_bittcf_cluster_f64(const void *view, const tc_spmm_
 
   if (T->num_windows == 0) return TC_OK;
   TC_CHECK(T->precision == TC_PRECISION_F64, TC_ERR_ARG, "tc_spmm_bittcf_cluster_f64: the values are in precision %d", T->precision);
-  TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "tc_spmm_bittcf_cluster_f64: the rows of this matrix share too few columns for clusters, or have too many");
-  if (T->widest_window <= 12 && T->cluster_windows == 16) return tc_launch_clusters<12>(T, args, out, on);
-  if (T->widest_window <= 24) return tc_launch_clusters<24>(T, args, out, on);
-  if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return tc_launch_clusters<TC_BITTCF_FEWER_GROUPS>(T, args, out, on);
-  return tc_launch_clusters<TC_BITTCF_MOST_GROUPS>(T, args, out, on);
+  TC_CALL(tc_check_clusters("tc_spmm_bittcf_cluster_f64", T));
+  return tc_by_held_groups(T, [&](auto most) { return tc_launch_clusters<most>(T, args, out, on); });
 }

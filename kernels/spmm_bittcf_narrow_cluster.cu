@@ -1,14 +1,8 @@
+#include "bittcf_cluster.cuh"
 #include "narrow_rows.cuh"
 #include "narrow_tiles.cuh"
 
-constexpr int tc_stage_bytes        = 128; // of a row of B
-constexpr int tc_most_narrow_stages = 3;
-
-/* By how many groups a warp can hold: warps of a block, blocks of a multiprocessor */
-template <int most>
-constexpr int tc_held_narrow_warps = most > TC_BITTCF_FEWER_GROUPS ? 12 : 16;
-template <int most>
-constexpr int tc_held_narrow_blocks = most <= 12 ? 2 : 1;
+constexpr int tc_stage_bytes = 128; // of a row of B
 
 struct tc_narrow_cluster_args {
   const char *rows;      // of B or its copy
@@ -26,48 +20,23 @@ struct tc_narrow_cluster_args {
 template <tc_precision precision, int most, bool in_place>
 struct tc_held_narrow_window {
   static constexpr int groups = tc_narrow_kind<precision>::groups, held = (most + 3) / 4 * 4;
-  uint32_t             value[held], place[(most + 7) / 8 * 4];
+  uint32_t             value[held];
+  tc_held_places<most> at;
 
   __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
   {
-    constexpr int      parts = (most + tc_warp_size - 1) / tc_warp_size;
-    const int          num   = W.num_groups();
-    const uint32_t     turn  = 0x10001u * tc_mma_lane(lane).row;
-    const uint32_t    *masks = tc_tiles_at(T, W.tiles);
-    const uint4       *named = reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, 0, tc_mma_lane(lane).k));
-    const tc_mask_lane at(lane);
-    uint32_t           mask[parts], first[parts], before = W.val;
+    const int           num  = W.num_groups();
+    const uint32_t      turn = 0x10001u * tc_mma_lane(lane).row;
+    const tc_mask_lane  element(lane);
+    tc_held_masks<most> masks;
 
-#pragma unroll
-    for (int p = 0; p < parts; ++p) mask[p] = tc_warp_size * p + lane < num ? __ldg(masks + tc_warp_size * p + lane) : 0;
-#pragma unroll
-    for (int i = 0; i < most; i += TC_BITTCF_PLACES) {
-      if (i >= num) break;
-      const uint4 four = __ldg(named + i / TC_BITTCF_PLACES);
-
-      place[i / 2]     = four.x;
-      place[i / 2 + 1] = four.y;
-      place[i / 2 + 2] = four.z;
-      place[i / 2 + 3] = four.w;
-    }
-#pragma unroll
-    for (int p = 0; p < parts; ++p) {
-      const uint32_t own = __popc(mask[p]);
-      uint32_t       sum = own;
-
-#pragma unroll
-      for (int apart = 1; apart < tc_warp_size; apart *= 2) {
-        const uint32_t lower = __shfl_up_sync(tc_full_warp, sum, apart);
-
-        if (lane >= apart) sum += lower;
-      }
-      first[p] = before + sum - own;
-      before += __shfl_sync(tc_full_warp, sum, tc_warp_size - 1);
-    }
+    masks.load(T, W, lane);
+    at.load(T, num, place_first, lane);
+    masks.count(W, lane);
 #pragma unroll
     for (int i = 0; i < held; ++i) {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      const uint32_t m = __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size), next = __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size) + at.before(m);
+      const uint32_t mask = masks.mask_of(i), next = masks.first_of(i) + element.before(mask);
 
       if constexpr (groups == 4) value[i] = __ldcs(static_cast<const uint16_t *>(T.val) + next); // without an element: the next one, which there is
       else value[i] = __ldcs(static_cast<const uint32_t *>(T.val) + next);
@@ -75,12 +44,12 @@ struct tc_held_narrow_window {
 #pragma unroll
     for (int i = 0; i < (most + 7) / 8 * 4; ++i) {
       if (i % 4 == 0 && 2 * i >= num) break;
-      place[i] = 8 * place[i] + (2 * place[i] + turn & 0x70007);
+      at.place[i] = 8 * at.place[i] + (2 * at.place[i] + turn & 0x70007);
     }
 #pragma unroll
     for (int i = 0; i < held; ++i) {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      if (!at.is_set(__shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size))) value[i] = 0;
+      if (!element.is_set(masks.mask_of(i))) value[i] = 0;
     }
   }
 
@@ -94,7 +63,7 @@ struct tc_held_narrow_window {
       if (i % 4 == 0 && i >= num) break;
 #pragma unroll
       for (int q = 0; q < groups; ++q) {
-        const uint4 four = tc_load_shared_16(tc_place_in<16>(place[(i + q) / 2], (i + q) % 2, staged));
+        const uint4 four = tc_load_shared_16(tc_place_in<16>(at.place[(i + q) / 2], (i + q) % 2, staged));
 
         step.b[q][0][0] = four.x;
         step.b[q][0][1] = four.y;
@@ -122,22 +91,6 @@ __device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_c
   }
 }
 
-/* What a later block will read of the matrix, into the L2 cache */
-template <tc_precision precision>
-__device__ __forceinline__ void tc_prefetch_narrow_cluster(const tc_bittcf &T, int32_t cluster, int lane)
-{
-  constexpr int line = 128;
-  const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
-
-  if (cluster >= T.num_clusters) return;
-  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
-  if (w >= T.num_windows) return;
-  const tc_window W = tc_load_window(T, w);
-
-  tc_prefetch_narrow_window<precision>(T, w, W, lane);
-  if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
-}
-
 /*
   tc_spmm_bittcf_narrow_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf in a narrow precision. Each warp holds the tiles of a window in registers for
   all columns of B; the rows of B that the windows of a cluster share come into shared memory, 128 bytes of each at a time and ahead of their use. Structural zeros are
@@ -151,7 +104,7 @@ __device__ __forceinline__ void tc_prefetch_narrow_cluster(const tc_bittcf &T, i
           tc_spmm_bittcf_narrow_kernel
 */
 template <tc_precision precision, int most, typename Output>
-static __global__ void __launch_bounds__((tc_held_narrow_warps<most> * tc_warp_size), tc_held_narrow_blocks<most>) tc_spmm_bittcf_narrow_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_narrow_cluster_args args, const __grid_constant__ Output out)
+static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), tc_held_blocks<most>) tc_spmm_bittcf_narrow_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_narrow_cluster_args args, const __grid_constant__ Output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
   __shared__ int32_t list[TC_BITTCF_MOST_PAIRS];
@@ -176,7 +129,7 @@ static __global__ void __launch_bounds__((tc_held_narrow_warps<most> * tc_warp_s
     tc_copies_end();
   }
   if (num_groups > 0) tiles.load(T, W, place_first, lane);
-  tc_prefetch_narrow_cluster<precision>(T, cluster + args.resident, lane);
+  tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_narrow_window<precision>(T, later, L, lane); });
 #pragma unroll 1
   for (int32_t chunk = 0; chunk < args.chunks; ++chunk, from += tc_stage_bytes) {
     tc_mma_single_accumulator sums[elements / 2] = {};
@@ -203,28 +156,18 @@ constexpr int tc_narrow_fixed_bytes = (int)sizeof(int32_t) * TC_BITTCF_MOST_PAIR
 template <tc_precision precision, int most, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
-  const auto             kernel  = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, Output>;
-  tc_narrow_cluster_args cluster = {static_cast<const char *>(rows), row_bytes, tc_narrow_stage_size(T), tc_most_narrow_stages, 0, chunks};
-  int                    room, processors;
+  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, Output>;
+  const uint32_t    size   = tc_narrow_stage_size(T);
+  tc_cluster_launch launch;
 
-  TC_CALL(tc_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  while (cluster.stages > 2 && cluster.stages * (int)cluster.size + tc_narrow_fixed_bytes > room / tc_held_narrow_blocks<most>) --cluster.stages;
-  cluster.resident = processors * tc_held_narrow_blocks<most>;
-  const int bytes  = cluster.stages * (int)cluster.size;
-
-  TC_CHECK(bytes + tc_narrow_fixed_bytes <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, room);
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
-  return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, bytes, stream, *T, cluster, out);
+  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
+  return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, launch.stages, launch.resident, chunks}, out);
 }
 
 template <tc_precision precision, typename Output>
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t on)
 {
-  if (T->widest_window <= 12 && T->cluster_windows == 16) return tc_launch_narrow_clusters<precision, 12>(name, T, rows, row_bytes, chunks, out, on);
-  if (T->widest_window <= 24) return tc_launch_narrow_clusters<precision, 24>(name, T, rows, row_bytes, chunks, out, on);
-  if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return tc_launch_narrow_clusters<precision, TC_BITTCF_FEWER_GROUPS>(name, T, rows, row_bytes, chunks, out, on);
-  return tc_launch_narrow_clusters<precision, TC_BITTCF_MOST_GROUPS>(name, T, rows, row_bytes, chunks, out, on);
+  return tc_by_held_groups(T, [&](auto most) { return tc_launch_narrow_clusters<precision, most>(name, T, rows, row_bytes, chunks, out, on); });
 }
 
 /* Pieces of tc_stage_bytes in a row of the copy */
@@ -263,7 +206,7 @@ static tc_status tc_multiply_clusters(const char *name, const void *view, const 
 
   if (T->num_windows == 0) return TC_OK;
   TC_CHECK(T->precision == precision, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
-  TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "%s: the rows of this matrix share too few columns for clusters, or have too many", name);
+  TC_CALL(tc_check_clusters(name, T));
   if (precision == TC_PRECISION_TF32 && args->row_major_f32) {
     tc_row_major_output out;
 

@@ -1,0 +1,135 @@
+/*
+  Clusters of a tc_bittcf: what their kernels do in the same way in every precision. A warp holds the tiles of a window, a thread block the rows of B that its windows share.
+*/
+#pragma once
+#include "bittcf.cuh"
+#include <type_traits>
+
+constexpr int tc_most_stages = 3; // buffers for rows of B, two at least
+
+/* By how many groups a warp can hold: warps of a block, blocks of a multiprocessor */
+template <int most>
+constexpr int tc_held_warps = most > TC_BITTCF_FEWER_GROUPS ? 12 : 16;
+template <int most>
+constexpr int tc_held_blocks = most <= 12 ? 2 : 1;
+
+/* Where the rows of B for up to `most` groups of a window are in shared memory, for a lane: two to a register */
+template <int most>
+struct tc_held_places {
+  uint32_t place[(most + 7) / 8 * 4];
+
+  __device__ __forceinline__ void load(const tc_bittcf &T, int num, uint32_t place_first, int lane)
+  {
+    const uint4 *named = reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, 0, tc_mma_lane(lane).k));
+
+#pragma unroll
+    for (int i = 0; i < most; i += TC_BITTCF_PLACES) {
+      if (i >= num) break;
+      const uint4 four = __ldg(named + i / TC_BITTCF_PLACES);
+
+      place[i / 2]     = four.x;
+      place[i / 2 + 1] = four.y;
+      place[i / 2 + 2] = four.z;
+      place[i / 2 + 3] = four.w;
+    }
+  }
+};
+
+/* The masks of up to `most` groups of a window and the numbers of their first values, those of group 32 p + lane in part p; the whole warp asks for those of one */
+template <int most>
+struct tc_held_masks {
+  static constexpr int parts = (most + tc_warp_size - 1) / tc_warp_size;
+  uint32_t             mask[parts], first[parts];
+
+  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, int lane)
+  {
+    const int       num   = W.num_groups();
+    const uint32_t *masks = tc_tiles_at(T, W.tiles);
+
+#pragma unroll
+    for (int p = 0; p < parts; ++p) mask[p] = tc_warp_size * p + lane < num ? __ldg(masks + tc_warp_size * p + lane) : 0;
+  }
+
+  /* Apart from load(), so that other loads can be on their way */
+  __device__ __forceinline__ void count(const tc_window &W, int lane)
+  {
+    uint32_t before = W.val;
+
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      const uint32_t own = __popc(mask[p]);
+      uint32_t       sum = own;
+
+#pragma unroll
+      for (int apart = 1; apart < tc_warp_size; apart *= 2) {
+        const uint32_t lower = __shfl_up_sync(tc_full_warp, sum, apart);
+
+        if (lane >= apart) sum += lower;
+      }
+      first[p] = before + sum - own;
+      before += __shfl_sync(tc_full_warp, sum, tc_warp_size - 1);
+    }
+  }
+
+  __device__ __forceinline__ uint32_t mask_of(int i) const { return __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size); }
+  __device__ __forceinline__ uint32_t first_of(int i) const { return __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size); }
+};
+
+/*
+  What a later block will read of the matrix, into the L2 cache: all that it waits for is one latency after the other otherwise. `prefetch_window` does that for tiles, values
+  and what belongs to rows.
+*/
+template <typename Window>
+__device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t cluster, int lane, Window prefetch_window)
+{
+  constexpr int line = 128;
+  const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
+
+  if (cluster >= T.num_clusters) return;
+  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
+  if (w >= T.num_windows) return;
+  const tc_window W = tc_load_window(T, w);
+
+  prefetch_window(w, W);
+  if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
+}
+
+/* How clusters are launched */
+struct tc_cluster_launch {
+  int32_t stages;   // buffers
+  int32_t resident; // blocks that run at the same time: as many clusters later the next one begins
+  int     bytes;    // of dynamic shared memory
+};
+
+/* As many buffers of `size` bytes as `blocks` thread blocks of a multiprocessor have room for, besides `fixed` bytes each */
+template <typename Kernel>
+static tc_status tc_fit_clusters(const char *name, Kernel kernel, int blocks, int size, int fixed, tc_cluster_launch *launch)
+{
+  int room, processors;
+
+  TC_CALL(tc_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
+  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
+  launch->stages = tc_most_stages;
+  while (launch->stages > 2 && launch->stages * size + fixed > room / blocks) --launch->stages;
+  launch->resident = processors * blocks;
+  launch->bytes    = launch->stages * size;
+  TC_CHECK(launch->bytes + fixed <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, launch->bytes, room);
+  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch->bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, launch->bytes);
+  return TC_OK;
+}
+
+static inline tc_status tc_check_clusters(const char *name, const tc_bittcf *T)
+{
+  TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "%s: the rows of this matrix share too few columns for clusters, or have too many", name);
+  return TC_OK;
+}
+
+/* launch(std::integral_constant<int, most>) for the fewest groups that a warp has to hold */
+template <typename Launch>
+static tc_status tc_by_held_groups(const tc_bittcf *T, Launch launch)
+{
+  if (T->widest_window <= 12 && T->cluster_windows == 16) return launch(std::integral_constant<int, 12>());
+  if (T->widest_window <= 24) return launch(std::integral_constant<int, 24>());
+  if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return launch(std::integral_constant<int, TC_BITTCF_FEWER_GROUPS>());
+  return launch(std::integral_constant<int, TC_BITTCF_MOST_GROUPS>());
+}
