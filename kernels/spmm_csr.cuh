@@ -12,11 +12,10 @@
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
           heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
-  Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major in double or row-major in single precision; partial row-major
-          [num_segments, width]
-  Writes: C once for each row that is not long; if C is column-major, but for heavy rows through shared memory, so that stores run along columns; partial for the others
+  Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
+  Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others
   Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
-          memory for column-major C, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
+          memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
 /* Row-major B, a copy or, where that is what the caller has, the block itself */
@@ -25,12 +24,10 @@ struct tc_csr_rows {
   uint32_t    stride; // bytes
 };
 
-/* `in_row_major_f32`: args.row_major_f32 */
-template <tc_precision precision_of_b, int columns, bool is_deep, bool in_row_major_f32>
+template <tc_precision precision_of_b, int columns, bool is_deep>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;
-  static constexpr bool row_major  = in_row_major_f32;
-  static constexpr bool scaled     = precision != TC_PRECISION_F64 && !row_major;
+  static constexpr bool scaled     = precision != TC_PRECISION_F64;
   static constexpr int  width      = columns;
   static constexpr bool deep       = is_deep;
   static constexpr int  rows       = 32; // of a thread block
@@ -226,27 +223,23 @@ __device__ __forceinline__ double tc_csr_unscale(double sum, const int32_t *top,
   else return sum;
 }
 
-template <class shape>
 __device__ __forceinline__ void tc_csr_put(double sum, const tc_spmm_args &args, int32_t row, int32_t j)
 {
-  if constexpr (shape::row_major) tc_finish_element(sum, reinterpret_cast<float *>(args.c) + row * args.ldc + j);
-  else tc_finish_element(sum, args.c + row + j * args.ldc, args.add);
+  tc_finish_element(sum, args.c + row + j * args.ldc, args.add);
 }
 
-/* The columns of a lane that has all of its own next to each other */
-template <class shape>
-__device__ __forceinline__ void tc_csr_put_columns(const double2 (&sum)[shape::pairs], const tc_spmm_args &args, int32_t row, int lane)
+/* The long row of segment s: the last of 0 .. high with long_first <= s */
+__device__ __forceinline__ int32_t tc_csr_long_of_segment(const tc_csr_view &A, int32_t s, int32_t high)
 {
-  float *to = reinterpret_cast<float *>(args.c) + row * args.ldc + 2 * shape::pairs * lane;
-  float  value[2 * shape::pairs];
+  int32_t low = 0;
 
-#pragma unroll
-  for (int p = 0; p < shape::pairs; ++p) {
-    tc_finish_element(sum[p].x, value + 2 * p);
-    tc_finish_element(sum[p].y, value + 2 * p + 1);
+  while (low < high) {
+    const int32_t middle = (low + high + 1) / 2;
+
+    if (A.long_first[middle] <= s) low = middle;
+    else high = middle - 1;
   }
-  if constexpr (shape::pairs == 2) __stcs(reinterpret_cast<float4 *>(to), make_float4(value[0], value[1], value[2], value[3]));
-  else __stcs(reinterpret_cast<float2 *>(to), make_float2(value[0], value[1]));
+  return low;
 }
 
 /* Item `item` of the segments and the heavy rows, each as many times as there are chunks of columns */
@@ -258,14 +251,8 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   int32_t       row = 0, begin = 0, end = 0;
 
   if (used) {
-    int32_t low = 0, high = heavy ? 0 : A.num_long - 1; // the long row of segment s: the last with long_first <= s
+    const int32_t low = tc_csr_long_of_segment(A, s, heavy ? 0 : A.num_long - 1);
 
-    while (low < high) {
-      const int32_t middle = (low + high + 1) / 2;
-
-      if (A.long_first[middle] <= s) low = middle;
-      else high = middle - 1;
-    }
     row   = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
     begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low]));
     end   = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
@@ -273,7 +260,7 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   const double sum = tc_csr_unscale<shape>(tc_csr_sum_deep<shape>(A, begin, end, B, args.n, j, entries), top, j);
 
   if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
-  if (used && heavy && j < args.n) tc_csr_put<shape>(sum, args, row, j);
+  if (used && heavy && j < args.n) tc_csr_put(sum, args, row, j);
 }
 
 template <class shape>
@@ -299,8 +286,7 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
       const bool    used = row0 + r < A.num_rows && end - begin < A.heavy_from;
       const double  sum  = tc_csr_sum_deep<shape>(A, begin, used ? end : begin, B, args.n, j, entries[deep_group]);
 
-      if constexpr (!shape::row_major) tile[r * pitch + j] = sum;
-      else if (used) tc_csr_put<shape>(sum, args, row, j);
+      tile[r * pitch + j] = sum;
     }
   } else {
     const int lane = threadIdx.x % lanes;
@@ -310,34 +296,28 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
       double2       sum[shape::vectors * shape::pairs] = {};
 
       if (length > 0 && length < A.heavy_from) tc_csr_sum<shape>(A.col + begin, A.val + begin, length, B, args.n, lane, sum);
-      if constexpr (shape::row_major) {
-        if (length < A.heavy_from) tc_csr_put_columns<shape>(sum, args, row0 + r, lane);
-      } else {
 #pragma unroll
-        for (int v = 0; v < shape::vectors * shape::pairs; ++v) {
-          double *to = tile + r * pitch + 2 * shape::pairs * (lanes * (v / shape::pairs) + lane) + 2 * (v % shape::pairs);
+      for (int v = 0; v < shape::vectors * shape::pairs; ++v) {
+        double *to = tile + r * pitch + 2 * shape::pairs * (lanes * (v / shape::pairs) + lane) + 2 * (v % shape::pairs);
 
-          to[0] = sum[v].x;
-          to[1] = sum[v].y;
-        }
+        to[0] = sum[v].x;
+        to[1] = sum[v].y;
       }
     }
   }
-  if constexpr (!shape::row_major) {
-    __syncthreads();
-    const int     r   = threadIdx.x % shape::rows;
-    const int32_t row = row0 + r;
+  __syncthreads();
+  const int     r   = threadIdx.x % shape::rows;
+  const int32_t row = row0 + r;
 
-    if (row >= A.num_rows || A.row_ptr[row + 1] - A.row_ptr[row] >= A.heavy_from) return;
-    for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put<shape>(tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
-  }
+  if (row >= A.num_rows || A.row_ptr[row + 1] - A.row_ptr[row] >= A.heavy_from) return;
+  for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
 }
 
-template <tc_precision precision, int width, bool deep, bool row_major>
+template <tc_precision precision, int width, bool deep>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream)
 {
-  using shape                 = tc_csr_shape<precision, width, deep, row_major>;
-  constexpr int shared        = row_major ? 0 : sizeof(double) * shape::rows * (width + 1);
+  using shape                 = tc_csr_shape<precision, width, deep>;
+  constexpr int shared        = sizeof(double) * shape::rows * (width + 1);
   constexpr int groups        = shape::threads / shape::deep_lanes;
   const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
   const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups);
@@ -350,18 +330,17 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
   the device is full a few times (docs/performance.md).
 
-  `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are. `row_major`: args.row_major_f32.
+  `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are.
 */
-template <tc_precision precision, int width, bool row_major = false>
+template <tc_precision precision, int width>
 static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream)
 {
-  using element         = std::conditional_t<row_major, float, double>;
-  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, row_major>::lanes;
+  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false>::lanes;
   const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
   int           processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true, row_major>(name, A, args, B, partial, top, stream)));
-  else TC_CALL((tc_launch_csr_shape<precision, width, false, row_major>(name, A, args, B, partial, top, stream)));
-  return tc_add_segments<element>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, reinterpret_cast<element *>(args->c), args->ldc, args->add != 0}, A->num_segments, stream);
+  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true>(name, A, args, B, partial, top, stream)));
+  else TC_CALL((tc_launch_csr_shape<precision, width, false>(name, A, args, B, partial, top, stream)));
+  return tc_add_segments<double>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
 }

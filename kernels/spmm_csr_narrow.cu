@@ -1,5 +1,5 @@
 #include "narrow_rows.cuh"
-#include "spmm_csr.cuh"
+#include "spmm_csr_row_major.cuh"
 
 /*
   The kernel of spmm_csr.cuh with a copy of B in a narrow precision. Products are made and added in double precision: gathering the rows of B is what takes time, so only they
@@ -47,26 +47,6 @@ static tc_status tc_csr_narrow(const char *name, const void *view, const tc_spmm
   case 64: return tc_csr_narrow_columns<precision, 64>(name, A, args, on);
   default: return tc_csr_narrow_columns<precision, 128>(name, A, args, on);
   }
-}
-
-/* Blocks of floats, row-major, in place: a launch for each 128 columns, and one for 64 that are left */
-static tc_status tc_csr_row_major(const char *name, const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
-{
-  constexpr int wide = TC_SPMM_COLUMNS, half = wide / 2;
-  const float  *b = reinterpret_cast<const float *>(args->b);
-  float        *c = reinterpret_cast<float *>(args->c);
-
-  TC_CHECK(args->n % half == 0 && args->ldb % 4 == 0 && args->ldc % 4 == 0 && args->ldb <= INT32_MAX / (int32_t)sizeof *b && !args->add && reinterpret_cast<uintptr_t>(b) % 16 == 0 && reinterpret_cast<uintptr_t>(c) % 16 == 0, TC_ERR_UNSUPPORTED, "%s: %d columns of floats, row-major, of rows %lld and %lld apart", name, args->n, (long long)args->ldb, (long long)args->ldc);
-  for (int32_t first = 0; first < args->n; first += wide) {
-    const tc_csr_rows B    = {reinterpret_cast<const char *>(b + first), static_cast<uint32_t>(sizeof *b * args->ldb)};
-    tc_spmm_args      part = *args;
-
-    part.c = reinterpret_cast<double *>(c + first);
-    part.n = args->n - first < wide ? half : wide;
-    if (part.n == wide) TC_CALL((tc_launch_csr<TC_PRECISION_F32, wide, true>(name, A, &part, B, args->scratch, nullptr, stream)));
-    else TC_CALL((tc_launch_csr<TC_PRECISION_F32, half, true>(name, A, &part, B, args->scratch, nullptr, stream)));
-  }
-  return TC_OK;
 }
 
 extern "C" size_t tc_spmm_csr_f32_scratch(const void *view, int32_t n)

@@ -10,6 +10,11 @@ __device__ __forceinline__ void tc_keep(uint32_t &a)
 {
   asm volatile("" : "+r"(a));
 }
+template <typename T>
+__device__ __forceinline__ void tc_keep(const T *&a)
+{
+  asm volatile("" : "+l"(a));
+}
 
 /* 16 or 8 bytes on their way from global to shared memory, an address of that. Copies up to tc_copies_end() are a batch. Before sm_80 they have arrived at once. */
 __device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const void *global)

@@ -14,4 +14,4 @@ typedef struct {
 void narrow_check_accumulator(const narrow_checks *K);
 
 /* Kernels that take args.row_major_f32 */
-void narrow_check_row_major(const narrow_checks *K);
+void narrow_check_row_major(const narrow_checks *K, int small);

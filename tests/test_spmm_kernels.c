@@ -365,7 +365,7 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
     const narrow_checks checks = {backend, kernel, fact};
 
     if (kernel->arithmetic == TC_ARITHMETIC_MMA) narrow_check_accumulator(&checks);
-    if (kernel->precision == TC_PRECISION_TF32) narrow_check_row_major(&checks);
+    if (kernel->precision == TC_PRECISION_TF32) narrow_check_row_major(&checks, small_only);
   }
   check_faults(backend, kernel);
 }
