@@ -20,6 +20,13 @@ __device__ __forceinline__ T tc_load_descriptor(const T *p)
   return descriptor;
 }
 
+/* What is packed, read once by a product: past the caches, which are for x, or, where the whole matrix fits the L2 cache, for the next product to find there */
+template <bool stays, typename T>
+__device__ __forceinline__ T tc_load_packed(const T *p)
+{
+  return stays ? __ldg(p) : __ldcs(p);
+}
+
 __device__ __forceinline__ const char *tc_index_block(const tc_hybrid &H, uint32_t unit)
 {
   return static_cast<const char *>(H.index) + 16 * (size_t)unit;
@@ -67,18 +74,19 @@ struct tc_columns4 {
   uint32_t raw[kind == TC_HYBRID_I32 ? 4 : kind == TC_HYBRID_U16 ? 2 : 1];
   int4     base;
 
+  template <bool stays = false>
   __device__ __forceinline__ void load(const char *block, int lane)
   {
     const char *entries = block + tc_bases_bytes<kind> + 4 * lane * tc_entry_bytes<kind>;
 
     if constexpr (kind != TC_HYBRID_I32) base = __ldg(reinterpret_cast<const int4 *>(block));
-    if constexpr (kind == TC_HYBRID_U8) raw[0] = __ldcs(reinterpret_cast<const uint32_t *>(entries));
+    if constexpr (kind == TC_HYBRID_U8) raw[0] = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(entries));
     else if constexpr (kind == TC_HYBRID_U16) {
-      const uint2 two = __ldcs(reinterpret_cast<const uint2 *>(entries));
+      const uint2 two = tc_load_packed<stays>(reinterpret_cast<const uint2 *>(entries));
 
       raw[0] = two.x, raw[1] = two.y;
     } else if constexpr (kind == TC_HYBRID_I32) {
-      const uint4 four = __ldcs(reinterpret_cast<const uint4 *>(entries));
+      const uint4 four = tc_load_packed<stays>(reinterpret_cast<const uint4 *>(entries));
 
       raw[0] = four.x, raw[1] = four.y, raw[2] = four.z, raw[3] = four.w;
     }
@@ -114,16 +122,38 @@ __device__ __forceinline__ double tc_unscaled(const tc_hybrid &H, int32_t i, dou
   else return sum;
 }
 
-/* One value: slot k + place of lane `lane`, k a multiple of `places` */
-template <tc_hybrid_value_kind kind>
+/* The code of a D8 value: slot k + place of lane `lane`, k a multiple of `places` */
+__device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, int lane, int places)
+{
+  return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
+}
+
+/* One value: that slot */
+template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
   const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
 
-  if constexpr (kind == TC_HYBRID_F64) return __ldcs(reinterpret_cast<const double *>(val) + slot);
-  else if constexpr (kind == TC_HYBRID_F32) return __ldcs(reinterpret_cast<const float *>(val) + slot);
-  else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(__ldcs(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
-  else return __ldg(H.dictionary + __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
+  if constexpr (kind == TC_HYBRID_F64) return tc_load_packed<stays>(reinterpret_cast<const double *>(val) + slot);
+  else if constexpr (kind == TC_HYBRID_F32) return tc_load_packed<stays>(reinterpret_cast<const float *>(val) + slot);
+  else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(tc_load_packed<stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
+  else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+}
+
+/* The values of that slot and of the next lane's, `lane` even, of a block of four places; padding is 0 */
+template <tc_hybrid_value_kind kind, bool stays>
+__device__ __forceinline__ double2 tc_value_pair(const tc_hybrid &H, const char *val, int k, int place, int lane, bool used, bool both)
+{
+  const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
+
+  if (!used) return double2{0.0, 0.0};
+  if constexpr (kind == TC_HYBRID_F64) {
+    return tc_load_packed<stays>(reinterpret_cast<const double2 *>(reinterpret_cast<const double *>(val) + slot));
+  } else if constexpr (kind == TC_HYBRID_F32) {
+    const float2 two = tc_load_packed<stays>(reinterpret_cast<const float2 *>(reinterpret_cast<const float *>(val) + slot));
+
+    return double2{two.x, two.y};
+  } else return double2{tc_value<kind, stays>(H, val, k, place, lane, 4), both ? tc_value<kind, stays>(H, val, k, place, lane + 1, 4) : 0.0};
 }
 
 /* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8, BF16, F16: whatever) */
@@ -132,17 +162,18 @@ struct tc_values4 {
   using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
   stored raw[kind == TC_HYBRID_D8 ? 1 : tc_is_16_bits<kind> ? 2 : 4]; // D8: four codes in one word; 16 bits: two values in each of two
 
+  template <bool stays = false>
   __device__ __forceinline__ void load(const char *val, int k, int length, int lane)
   {
     if constexpr (kind == TC_HYBRID_D8) {
-      raw[0] = __ldcs(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
+      raw[0] = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
     } else if constexpr (tc_is_16_bits<kind>) {
-      const uint2 two = __ldcs(reinterpret_cast<const uint2 *>(val + 2 * TC_HYBRID_SLICE_ROWS * k) + lane);
+      const uint2 two = tc_load_packed<stays>(reinterpret_cast<const uint2 *>(val + 2 * TC_HYBRID_SLICE_ROWS * k) + lane);
 
       raw[0] = two.x, raw[1] = two.y;
     } else {
 #pragma unroll
-      for (int p = 0; p < 4; ++p) raw[p] = k + p < length ? __ldcs(reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * (k + p) + lane) : 0;
+      for (int p = 0; p < 4; ++p) raw[p] = k + p < length ? tc_load_packed<stays>(reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * (k + p) + lane) : 0;
     }
   }
 

@@ -5,8 +5,8 @@
 /*
   tc_spmv_hybrid_kernel - z = A x or z = y + A x or z = y - A x, all row classes of a tc_hybrid in one launch
 
-  Work:   thread blocks are dealt out to segments of long rows first, a team of four warps each, then to slices, then to empty rows. Wide slices (mma only) have a
-          block each, a warp owns 8 of the 32 rows; other slices have a warp each
+  Work:   thread blocks are dealt out to segments of long rows first, a team of four warps each, then to slices, then to empty rows. Wide slices (mma only) have
+          four warps, one for each quarter of 8 rows, mostly in one block; other slices have a warp each
   Lanes:  a lane owns a row; in wide slices entries 4i .. 4i + 3 of 8 rows are the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
@@ -26,40 +26,43 @@ constexpr int64_t tc_wide_mean  = 16; // slots per row
 /*
   The kernel's ways: fragments of a slice whose loads are in flight together, none for scalar lanes; whether there may be values of 16 bits, which are kept out of the
   other ways because they cost registers; the threads of a block and the blocks that registers have to leave room for. Registers are warps: 32 for scalar lanes, whose
-  blocks may be of any size, 40 with segments of 16 bits, 64 for fragments, or 40 with half of them in flight (one_crowded_wave()).
+  blocks may be of any size, 40 with segments of 16 bits, 56 or 64 for fragments, or 40 with half of them in flight (one_crowded_wave()). `stays`: the packed matrix is
+  to stay in the L2 cache (fits_cache()); six fragments in flight then pay, while larger matrices are better off with more warps.
 */
-template <bool segments>
+template <bool segments, bool stays_in_cache>
 struct tc_hybrid_fma {
   static constexpr int  batch = 0, max_threads = tc_hybrid_fma_threads, min_blocks = 2048 / tc_hybrid_fma_threads;
-  static constexpr bool with_16_bits = false;
+  static constexpr bool with_16_bits = false, stays = stays_in_cache;
 };
 
-template <bool segments>
+template <bool segments, bool>
 struct tc_hybrid_fma_16bit {
   static constexpr int  batch = 0, max_threads = segments ? tc_scattered_threads : tc_hybrid_fma_threads, min_blocks = segments ? 3 : 2048 / tc_hybrid_fma_threads;
-  static constexpr bool with_16_bits = true;
+  static constexpr bool with_16_bits = true, stays = false;
 };
 
-template <bool segments>
+template <bool segments, bool stays_in_cache>
 struct tc_hybrid_mma {
+  static constexpr int  batch = stays_in_cache ? 6 : 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
+  static constexpr bool with_16_bits = false, stays = stays_in_cache;
+};
+
+template <bool segments, bool>
+struct tc_hybrid_mma_16bit {
   static constexpr int  batch = 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
-  static constexpr bool with_16_bits = false;
+  static constexpr bool with_16_bits = true, stays = false;
 };
 
-template <bool segments>
-struct tc_hybrid_mma_16bit : tc_hybrid_mma<segments> {
-  static constexpr bool with_16_bits = true;
-};
-
-template <bool segments>
+template <bool segments, bool stays_in_cache>
 struct tc_hybrid_mma_crowded {
   static constexpr int  batch = 2, max_threads = tc_hybrid_mma_threads, min_blocks = 12;
-  static constexpr bool with_16_bits = false;
+  static constexpr bool with_16_bits = false, stays = stays_in_cache;
 };
 
 struct tc_hybrid_grid {
   int32_t segments_end, wide_end, slices_end; // thread blocks up to and including
-  int32_t num_wide;                           // slices that have a block each, always 0 for fma
+  int32_t num_wide;                           // slices that have four warps each, always 0 for fma
+  int32_t num_apart, num_dealt;               // of these, the first ones, whose quarters are in different blocks (spread_quarters()); one of the two is 0
 };
 
 /* The columns of a lane's row are relative to this */
@@ -69,7 +72,7 @@ __device__ __forceinline__ int32_t tc_origin(const tc_hybrid &H, int32_t row)
 }
 
 /* The sum of the row that this lane owns, places being 4 */
-template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *x)
 {
   const char *block = tc_index_block(H, S.index);
@@ -82,8 +85,8 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
     tc_values4<value_kind>  values;
     double                  gathered[4];
 
-    columns.load(block, lane);
-    values.load(val, k, length, lane);
+    columns.template load<stays>(block, lane);
+    values.template load<stays>(val, k, length, lane);
 #pragma unroll
     for (int p = 0; p < 4; ++p) gathered[p] = k + p < length ? __ldg(x + columns.column(p, origin)) : 0.0;
 #pragma unroll
@@ -95,7 +98,7 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 }
 
 /* The same for slices of one or two entries */
-template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *x)
 {
   const char *block = tc_index_block(H, S.index);
@@ -104,25 +107,31 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    if (k < length) sum = fma(tc_value<value_kind>(H, val, 0, k, lane, S.width), __ldg(x + tc_column<index_kind>(block, lane, k, S.width, origin)), sum);
+    if (k < length) sum = fma(tc_value<value_kind, stays>(H, val, 0, k, lane, S.width), __ldg(x + tc_column<index_kind>(block, lane, k, S.width, origin)), sum);
   }
   return sum;
 }
 
 /*
   Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
-  columns travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
+  columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
-template <int batch, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const double *x, tc_mma_accumulator &acc)
 {
+  constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
   int32_t     column[batch];
+  uint32_t    code[batch];
 
   auto load_columns = [&](int k) {
 #pragma unroll
     for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
+    if constexpr (value_kind == TC_HYBRID_D8) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? tc_code(val, k + 4 * i, place, row, 4) : 0;
+    }
     block += batch * tc_block_bytes<index_kind>;
   };
 
@@ -134,7 +143,11 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
 #pragma unroll
     for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
 #pragma unroll
-    for (int i = 0; i < batch; ++i) value[i] = k + 4 * i + place < length ? tc_value<value_kind>(H, val, k + 4 * i, place, row, 4) : 0.0;
+    for (int i = 0; i < batch; ++i) {
+      if (k + 4 * i + place >= length) value[i] = 0.0;
+      else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
+      else value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
+    }
     load_columns(k + 4 * batch);
 #pragma unroll
     for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
@@ -145,7 +158,7 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
   A warp of a team adds up its 32 of the 128 chains of a segment: chain 32 * warp + lane in lane `lane`. Scalar in both kernels: with fragments, four accumulators and
   their registers made long rows slower (0.232 against 0.196 ms on 60000 rows of 1153, H200).
 */
-template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int warp, int lane, const double *x)
 {
   const char *block = tc_index_block(H, S.index) + warp * tc_block_bytes<index_kind>;
@@ -156,18 +169,14 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
 #pragma unroll 1
   for (int e = TC_HYBRID_BLOCK * warp; e < S.entries; e += TC_HYBRID_BLOCK * tc_team, block += tc_team * tc_block_bytes<index_kind>) {
 #pragma unroll
-    for (int q = 0; q < 4; q += 2) { // two at a time: 32 registers
-      double value[2], gathered[2];
+    for (int q = 0; q < 4; q += 2) { // two at a time: 32 registers; their values in one piece: a lane's are neighbours
+      const bool    used  = e + 4 * lane + q < S.entries, both = e + 4 * lane + q + 1 < S.entries;
+      const double2 value = tc_value_pair<value_kind, stays>(H, val, e / tc_warp_size, place, first + q, used, both);
+      double        gathered[2];
 
-#pragma unroll
-      for (int p = 0; p < 2; ++p) {
-        const bool used = e + 4 * lane + q + p < S.entries;
-
-        value[p]    = used ? tc_value<value_kind>(H, val, e / tc_warp_size, place, first + q + p, 4) : 0.0;
-        gathered[p] = used ? __ldg(x + tc_column<index_kind>(block, first + q + p, place, 4, 0)) : 0.0;
-      }
-#pragma unroll
-      for (int p = 0; p < 2; ++p) chain = fma(value[p], gathered[p], chain);
+      gathered[0] = used ? __ldg(x + tc_column<index_kind>(block, first + q, place, 4, 0)) : 0.0;
+      gathered[1] = both ? __ldg(x + tc_column<index_kind>(block, first + q + 1, place, 4, 0)) : 0.0;
+      chain       = fma(value.y, gathered[1], fma(value.x, gathered[0], chain));
     }
   }
   return chain;
@@ -184,7 +193,7 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
+  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
   if (tc_mma_holds_diagonal(at) && used) {
     double sum = tc_mma_own_diagonal(acc, at);
 
@@ -193,7 +202,7 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   }
 }
 
-template <bool with_16_bits>
+template <typename way>
 __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const double *x, const tc_output &out)
 {
   if (lane >= S.num_rows) return;
@@ -201,9 +210,9 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane];
   double        sum;
 
-  tc_with_kinds<with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
-    if (S.width < 3) sum = tc_short_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
-    else sum = tc_row_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
+  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+    if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
+    else sum = tc_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
     sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });
   tc_finish_row(sum, row, out);
@@ -225,7 +234,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
       if (used) {
         S = tc_load_descriptor(H.segment + s);
         tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
-          chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
+          chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
         });
       }
       tc_finish_segment<way::max_threads>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
@@ -234,18 +243,23 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
   }
   if constexpr (mma) {
     if (cta < grid.wide_end) {
-      const int32_t         s = cta - grid.segments_end;
+      const int     b = cta - grid.segments_end, quarter_id = b < grid.num_dealt ? warp * grid.num_dealt + b : b;
+      const bool    apart = b < tc_team * grid.num_apart, spread = apart || b < grid.num_dealt;
+      const int32_t s       = spread ? quarter_id / tc_team : b - (tc_team - 1) * grid.num_apart;
+      const int     quarter = spread ? quarter_id % tc_team : warp;
+
+      if (apart && warp > 0) return;
       const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
-      if (S.width > 2) tc_wide_slice<way>(H, s, S, warp, lane, x, out);
-      else if (warp == 0) tc_narrow_slice<way::with_16_bits>(H, s, S, lane, x, out); // no blocks of four places
+      if (S.width > 2) tc_wide_slice<way>(H, s, S, quarter, lane, x, out);
+      else if (warp == 0) tc_narrow_slice<way>(H, s, S, lane, x, out); // no blocks of four places
       return;
     }
   }
   if (cta < grid.slices_end) {
     const int32_t s = grid.num_wide + (cta - grid.wide_end) * warps + warp;
 
-    if (s < H.num_slices) tc_narrow_slice<way::with_16_bits>(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
+    if (s < H.num_slices) tc_narrow_slice<way>(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
   } else {
     const int32_t i = (cta - grid.slices_end) * threads + threadIdx.x;
 
@@ -279,44 +293,106 @@ static bool scattered(const tc_hybrid *H)
   return 16 * H->index_units > 2 * H->num_slots;
 }
 
+/* What a launch asks of the present device, which answers once for each thread */
+struct tc_device_size {
+  int device, num_sms, cache_bytes; // L2
+};
+
+static tc_status device_size(const char *name, const tc_device_size **size)
+{
+  static thread_local tc_device_size known = {-1, 0, 0};
+  int                                device;
+
+  TC_CHECK(cudaGetDevice(&device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: there is no device", name);
+  if (device != known.device) {
+    TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &known.num_sms));
+    TC_CALL(tc_attribute(name, cudaDevAttrL2CacheSize, &known.cache_bytes));
+    known.device = device;
+  }
+  *size = &known;
+  return TC_OK;
+}
+
+/*
+  Does all that a product touches fit the L2 cache, so that the next one finds it there? Loads that say they are the last ones (ld.global.cs) are the first to be replaced:
+  a matrix read with them does not even take the place of what is left of others. Measured on an H200, 60 MB, product after product in a cache full of something else,
+  ms: like_dc2 0.0116 to 0.0091, like_scircuit 0.0140 to 0.0104, like_cop20k_A (33 MB) 0.0193 to 0.0177; elasticity:28 (42 MB) 0.0161 to 0.0165, webbase:1000000 (58 MB)
+  0.0295 to 0.0316, like_ASIC_680k (61 MB) 0.0263 to 0.0291. Bytes as if all values were F64.
+*/
+static bool fits_cache(const tc_hybrid *H, const tc_device_size *size)
+{
+  const int64_t bytes = 8 * (H->num_slots + H->num_rows + H->num_cols) + 16 * H->index_units;
+
+  return 5 * bytes <= 3 * (int64_t)size->cache_bytes;
+}
+
+/*
+  A multiprocessor looks up about one line of x per cycle, so a block with the longest rows can take longer than all others have to do: where a slice of the longest sliced
+  row has more than half of a multiprocessor's share of the entries, the quarters of tall slices go to different blocks. Where there is room, a block has one and three of
+  its warps nothing; else block b has quarters b, b + tall, b + 2 tall and b + 3 tall, of rows of different lengths. Measured, ms: like_dc2 0.0082 to 0.0080,
+  like_scircuit 0.0097 to 0.0092, email-enron with random values 0.0080 to 0.0073.
+*/
+static void spread_quarters(const tc_hybrid *H, const tc_device_size *size, tc_hybrid_grid *grid)
+{
+  const int32_t tall = blocks_for(H->num_tall, TC_HYBRID_SLICE_ROWS), more = (tc_team - 1) * tall;
+
+  if (2 * (int64_t)TC_HYBRID_SLICE_ROWS * H->longest_sliced * size->num_sms <= H->num_slots) return;
+  if ((int64_t)grid->slices_end + more > (int64_t)tc_hybrid_mma<false, true>::min_blocks * size->num_sms) {
+    grid->num_dealt = tall;
+    return;
+  }
+  grid->num_apart = tall;
+  grid->wide_end += more;
+  grid->slices_end += more;
+}
+
 /*
   Do so many thread blocks, all with fragments, fit the device at once, but only if each takes fewer registers? Then one wave saves more than half of the fragments in
   flight costs. Measured on an H200, 132 SMs: qcd:11, 1373 blocks, 0.0063 instead of 0.0079 ms; elasticity:28, 2058 blocks and two waves either way, 0.0158 instead of
   0.0144.
 */
-static tc_status one_crowded_wave(int64_t num_ctas, bool *crowded)
+static bool one_crowded_wave(int64_t num_ctas, const tc_device_size *size)
 {
-  int sms;
-
-  TC_CALL(tc_attribute("tc_spmv_hybrid_mma_f64", cudaDevAttrMultiProcessorCount, &sms));
-  *crowded = num_ctas > (int64_t)tc_hybrid_mma<false>::min_blocks * sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false>::min_blocks * sms;
-  return TC_OK;
+  return num_ctas > (int64_t)tc_hybrid_mma<false, true>::min_blocks * size->num_sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false, true>::min_blocks * size->num_sms;
 }
 
-template <template <bool> class way>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, const double *x, const tc_output &out, tc_stream stream)
+template <template <bool, bool> class way, bool segments>
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const double *x, const tc_output &out, tc_stream stream)
 {
-  return tc_launch(name, H->num_segments > 0 ? tc_spmv_hybrid_kernel<way<true>, true> : tc_spmv_hybrid_kernel<way<false>, false>, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  constexpr bool may_stay = way<segments, true>::stays;
+  const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments> : tc_spmv_hybrid_kernel<way<segments, false>, segments>;
+
+  return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
 template <bool mma, bool with_16_bits>
 static tc_status tc_spmv_hybrid(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
 {
-  const tc_hybrid *H       = static_cast<const tc_hybrid *>(view);
-  const int        threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
-  tc_hybrid_grid   grid;
-  bool             crowded = false;
+  const tc_hybrid      *H       = static_cast<const tc_hybrid *>(view);
+  const int             threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
+  tc_hybrid_grid        grid    = {};
+  const tc_device_size *size;
+
+  TC_CALL(device_size(name, &size));
+  const bool stays = !with_16_bits && fits_cache(H, size);
 
   grid.num_wide     = mma ? num_wide(H) : 0;
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);
   grid.wide_end     = grid.segments_end + grid.num_wide;
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);
-  const int64_t num = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
+  if (mma && stays) spread_quarters(H, size, &grid);
+  const int64_t num     = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
+  const bool    crowded = mma && !with_16_bits && grid.num_wide == H->num_slices && one_crowded_wave(num, size);
 
-  if (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit> : tc_launch_hybrid<tc_hybrid_fma_16bit>)(name, H, grid, num, threads, x, out, stream);
-  if (!mma) return tc_launch_hybrid<tc_hybrid_fma>(name, H, grid, num, threads, x, out, stream);
-  if (grid.num_wide == H->num_slices) TC_CALL(one_crowded_wave(num, &crowded));
-  return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded> : tc_launch_hybrid<tc_hybrid_mma>)(name, H, grid, num, threads, x, out, stream);
+  auto launch = [&](auto segments) {
+    constexpr bool any = decltype(segments)::value;
+
+    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any> : tc_launch_hybrid<tc_hybrid_fma_16bit, any>)(name, H, grid, num, threads, stays, x, out, stream);
+    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any> : tc_launch_hybrid<tc_hybrid_mma, any>)(name, H, grid, num, threads, stays, x, out, stream);
+    else return tc_launch_hybrid<tc_hybrid_fma, any>(name, H, grid, num, threads, stays, x, out, stream);
+  };
+
+  return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());
 }
 
 extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)

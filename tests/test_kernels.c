@@ -170,14 +170,15 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_
 
 /*
   About 1200 slices, and segments, of rows long enough for fragments: more than 8 and at most 12 thread blocks for each multiprocessor if there are 104 to 147 of them,
-  as on A100, H100 and H200. The kernel for fragments then takes fewer registers.
+  as on A100, H100 and H200. The kernel for fragments then takes fewer registers. The last case has as many slices that each warp owns and few that four share, whose
+  quarters are dealt out to blocks (spread_quarters()); in small matrices each quarter has a block.
 */
 static void check_one_wave(const tc_backend *backend, const tc_kernel *kernel)
 {
   static const struct {
     const char *generator;
     int32_t     size;
-  } cases[] = {{"stencil27", 34}, {"stencil27_window", 34}, {"like_eu-2005", 32000}}; // the last has long rows
+  } cases[] = {{"stencil27", 34}, {"stencil27_window", 34}, {"like_eu-2005", 32000}, {"like_dc2", 116835}}; // the last two have long rows
 
   for (size_t c = 0; c < sizeof cases / sizeof *cases; ++c) {
     tc_matrix A;

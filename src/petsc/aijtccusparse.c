@@ -217,7 +217,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
   Takes effect at the next product.
 
   With `auto` on a GPU the 32nd `MatMult()` of a pattern whose columns take more than 2.5 bytes per entry is timed against that of cuSPARSE, which does the following
-  ones if it is more than 2% faster. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
+  ones if it is more than 1% faster. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
 @*/
