@@ -316,7 +316,7 @@ static tc_status device_size(const char *name, const tc_device_size **size)
 /*
   Does all that a product touches fit the L2 cache, so that the next one finds it there? Loads that say they are the last ones (ld.global.cs) are the first to be replaced:
   a matrix read with them does not even take the place of what is left of others. Measured on an H200, 60 MB, product after product in a cache full of something else,
-  ms: like_dc2 0.0116 to 0.0091, like_scircuit 0.0140 to 0.0104, like_cop20k_A (33 MB) 0.0193 to 0.0177; elasticity:28 (42 MB) 0.0161 to 0.0165, webbase:1000000 (58 MB)
+  ms: like_dc2 0.0116 to 0.0091, like_scircuit 0.0140 to 0.0104, like_cop20k_A (33 MB) 0.0193 to 0.0177; elasticity:28 (43 MB) 0.0161 to 0.0165, webbase:1000000 (58 MB)
   0.0295 to 0.0316, like_ASIC_680k (61 MB) 0.0263 to 0.0291. Bytes as if all values were F64.
 */
 static bool fits_cache(const tc_hybrid *H, const tc_device_size *size)
