@@ -277,7 +277,7 @@ static int32_t blocks_for(int64_t work, int64_t per_block)
 }
 
 /*
-  Slices that have a thread block each. A warp that owns a slice takes as long as the slice is wide: tall rows, which come first, are shared, and where there are so
+  Slices that four warps share. A warp that owns a slice takes as long as the slice is wide: tall rows, which come first, are shared, and where there are so
   few slices that most of the device would idle, all.
 */
 static int32_t num_wide(const tc_hybrid *H)
