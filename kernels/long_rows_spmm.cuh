@@ -58,6 +58,7 @@ static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kern
   const int32_t r = (int32_t)(element / S.width), j = (int32_t)(element % S.width);
   double        sum = 0.0;
 
+  tc_wait_for_kernel_before();
   if (r >= S.num_rows || j >= S.n) return;
   const int32_t       num  = S.num(r);
   const double *const mine = S.of(r) + j;
@@ -117,12 +118,12 @@ static __global__ void __launch_bounds__(tc_add_threads) tc_add_many_segments_ke
   if (threadIdx.x < tc_add_columns && j < S.n) S.put(r, j, sum);
 }
 
-/* By the mean number of segments; `num_segments` counts those of all rows */
+/* By the mean number of segments; `num_segments` counts those of all rows. The kernel for few of them starts early: behind the one that sums the segments */
 template <typename number>
 static inline tc_status tc_add_segments(const char *name, const tc_segment_sums<number> &S, int64_t num_segments, cudaStream_t stream)
 {
   constexpr int many = 48;
 
   if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel<number>, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
-  return tc_launch(name, tc_add_segments_kernel<number>, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, stream, S);
+  return tc_launch_early(name, tc_add_segments_kernel<number>, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, 0, stream, S);
 }

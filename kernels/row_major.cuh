@@ -33,6 +33,7 @@ static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_r
   const int32_t     row0 = shape::rows * blockIdx.x, column0 = shape::columns * blockIdx.y;
   double            value[shape::ahead];
 
+  tc_begin_next_kernel();
 #pragma unroll
   for (int i = 0; i < shape::ahead; ++i) {
     const int32_t j = column0 + j0 + shape::threads / shape::rows * i;
@@ -64,6 +65,7 @@ static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const double 
 {
   const int32_t j = threadIdx.x % width, row = blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
 
+  tc_begin_next_kernel();
   if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
 }
 

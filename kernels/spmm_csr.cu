@@ -22,11 +22,12 @@ static bool tc_csr_in_place(const tc_spmm_args *args)
 template <int width>
 static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
-  tc_csr_rows B = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * width};
+  const bool  in_place = tc_csr_in_place(args);
+  tc_csr_rows B        = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * width};
 
-  if (tc_csr_in_place(args)) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb)};
+  if (in_place) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb)};
   else TC_CALL(tc_row_major<width>("tc_spmm_csr_f64", A->num_cols, args, stream));
-  return tc_launch_csr<TC_PRECISION_F64, width>("tc_spmm_csr_f64", A, args, B, args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream);
+  return tc_launch_csr<TC_PRECISION_F64, width>("tc_spmm_csr_f64", A, args, B, args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream, !in_place);
 }
 
 extern "C" tc_status tc_spmm_csr_f64(const void *view, const tc_spmm_args *args, void *stream)

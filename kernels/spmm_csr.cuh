@@ -272,6 +272,8 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   __shared__ tc_csr_entries entries[deep_groups];
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
+  tc_wait_for_kernel_before();
+  tc_begin_next_kernel();
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
     tc_csr_listed<shape>(A, args, B, partial, top, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;
@@ -314,15 +316,16 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
 }
 
 template <tc_precision precision, int width, bool deep>
-static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream)
+static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
   using shape                 = tc_csr_shape<precision, width, deep>;
   constexpr int shared        = sizeof(double) * shape::rows * (width + 1);
   constexpr int groups        = shape::threads / shape::deep_lanes;
   const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
-  const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups);
+  const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
 
-  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, dim3((unsigned)(listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows)), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
+  if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
 }
 
 /*
@@ -330,17 +333,18 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
   the device is full a few times (docs/performance.md).
 
-  `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are.
+  `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are. `early`: as soon as the kernel
+  before lets it, which must not write to A then.
 */
 template <tc_precision precision, int width>
-static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream)
+static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream, bool early = false)
 {
   const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false>::lanes;
   const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
   int           processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true>(name, A, args, B, partial, top, stream)));
-  else TC_CALL((tc_launch_csr_shape<precision, width, false>(name, A, args, B, partial, top, stream)));
+  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true>(name, A, args, B, partial, top, early, stream)));
+  else TC_CALL((tc_launch_csr_shape<precision, width, false>(name, A, args, B, partial, top, early, stream)));
   return tc_add_segments<double>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
 }
