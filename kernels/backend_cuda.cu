@@ -50,7 +50,8 @@ int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
-tc_status tc_survey_cuda(const tc_csr_view *, tc_survey *, tc_stream);
+tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
+tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
 tc_status tc_gather_cuda(int64_t, const int32_t *, const double *, double *, tc_stream);
 }
@@ -178,7 +179,7 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_upload, cuda_download, cuda_zero, tc_survey_cuda, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -1,24 +1,30 @@
 #include "tc_backend.h"
 #include "tc_build.cuh"
 #include "tc_memory.cuh"
-#include <cub/device/device_radix_sort.cuh>
-#include <cub/device/device_scan.cuh>
-#include <cub/device/device_select.cuh>
-#include <thrust/iterator/counting_iterator.h>
-#include <thrust/iterator/transform_iterator.h>
+#include <cub/block/block_scan.cuh>
+#include <mutex>
+#include <new>
 
 constexpr int     tc_survey_threads = 256, tc_survey_warps = tc_survey_threads / tc_warp_size;
 constexpr int     tc_survey_table = 2 * TC_SURVEY_WINDOW * TC_SPMM_SEGMENT; // places for distinct columns
-constexpr int64_t tc_survey_blocks = 1024; // at most, for the lengths of rows
+constexpr int     tc_survey_chunks = 256; // of neighbouring rows, at most
+constexpr int     tc_list_threads = 1024, tc_list_warps = tc_list_threads / tc_warp_size;
 
 static_assert(TC_SURVEY_WINDOW == tc_survey_warps, "a warp has one row of a window");
 
 using tc_count = unsigned long long;
 
-/* What the thread blocks add up */
+/* What is counted of a chunk of rows: heavy rows by their length, long rows and their segments */
+enum { TC_BIN_LONG = TC_SPMM_SEGMENT, TC_BIN_SEGMENTS, TC_BINS };
+
+/* What the thread blocks add up: what the host gets, and heavy rows by their length */
 struct tc_survey_sums {
   int32_t  longest_row, num_long, num_segments, num_heavy;
   tc_count sampled, far, in_windows, columns;
+};
+struct tc_survey_counts {
+  tc_survey_sums sums;
+  int32_t        heavy[TC_SPMM_SEGMENT];
 };
 
 __device__ __forceinline__ int tc_warp_count(int v)
@@ -31,6 +37,22 @@ __device__ __forceinline__ int tc_warp_count(int v)
 __device__ __forceinline__ int tc_survey_length(const tc_csr_view &A, int32_t i)
 {
   return A.row_ptr[i + 1] - A.row_ptr[i];
+}
+
+__host__ __device__ __forceinline__ int32_t tc_survey_per_chunk(int32_t num_rows)
+{
+  return num_rows <= tc_survey_chunks * tc_survey_threads ? tc_survey_threads : (num_rows - 1) / tc_survey_chunks + 1;
+}
+
+/* Where a row of so many entries is counted; -1: nowhere */
+__device__ __forceinline__ int tc_survey_bin(const tc_csr_view &A, int length)
+{
+  return length >= TC_SPMM_SEGMENT ? TC_BIN_LONG : length >= A.heavy_from ? length : -1;
+}
+
+__device__ __forceinline__ int tc_survey_segments(int length)
+{
+  return length >= TC_SPMM_SEGMENT ? (length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT : 0;
 }
 
 /* A window of the sample: how many of its columns are distinct */
@@ -74,199 +96,305 @@ __device__ __forceinline__ void tc_survey_scattered(const tc_csr_view &A, int32_
   }
 }
 
-/* All rows: the longest, and how many are long or heavy */
-__device__ __forceinline__ void tc_survey_lengths(const tc_csr_view &A, int32_t first, int32_t step, tc_survey_sums *sums)
+/* A chunk of rows: the longest, how many are long, and how many heavy of each length */
+__device__ __forceinline__ void tc_survey_lengths(const tc_csr_view &A, int32_t chunk, int32_t (&bins)[tc_survey_table], tc_survey_counts *counts, int32_t *bins_of)
 {
-  int longest = 0, num_long = 0, num_segments = 0, num_heavy = 0;
+  const int32_t per = tc_survey_per_chunk(A.num_rows), begin = per * chunk, end = begin < A.num_rows - per ? begin + per : A.num_rows;
+  int           longest = 0, heavy = 0;
 
-  for (int64_t i = first; i < A.num_rows; i += step) {
-    const int length = tc_survey_length(A, i);
+  for (int b = threadIdx.x; b < TC_BINS; b += tc_survey_threads) bins[b] = 0;
+  __syncthreads();
+#pragma unroll 4
+  for (int32_t i = begin + threadIdx.x; i < end; i += tc_survey_threads) {
+    const int length = tc_survey_length(A, i), bin = tc_survey_bin(A, length);
 
     longest = max(longest, length);
-    num_long += length >= TC_SPMM_SEGMENT;
-    num_segments += length >= TC_SPMM_SEGMENT ? (length + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT : 0;
-    num_heavy += length >= A.heavy_from && length < TC_SPMM_SEGMENT;
+    if (bin >= 0) atomicAdd(&bins[bin], 1);
+    if (bin == TC_BIN_LONG) atomicAdd(&bins[TC_BIN_SEGMENTS], tc_survey_segments(length));
   }
-  longest      = tc_warp_max(longest);
-  num_long     = tc_warp_count(num_long);
-  num_segments = tc_warp_count(num_segments);
-  num_heavy    = tc_warp_count(num_heavy);
-  if (threadIdx.x % tc_warp_size > 0) return;
-  atomicMax(&sums->longest_row, longest);
-  if (num_long > 0) atomicAdd(&sums->num_long, num_long);
-  if (num_segments > 0) atomicAdd(&sums->num_segments, num_segments);
-  if (num_heavy > 0) atomicAdd(&sums->num_heavy, num_heavy);
+  longest = tc_warp_max(longest);
+  if (threadIdx.x % tc_warp_size == 0) atomicMax(&counts->sums.longest_row, longest);
+  __syncthreads();
+  for (int b = threadIdx.x; b < TC_BINS; b += tc_survey_threads) {
+    bins_of[(int64_t)TC_BINS * chunk + b] = bins[b];
+    if (b < TC_SPMM_SEGMENT && bins[b] > 0) {
+      heavy += bins[b];
+      atomicAdd(&counts->heavy[b], bins[b]);
+    }
+  }
+  heavy = tc_warp_count(heavy);
+  if (threadIdx.x % tc_warp_size == 0 && heavy > 0) atomicAdd(&counts->sums.num_heavy, heavy);
+  if (threadIdx.x == 0 && bins[TC_BIN_LONG] > 0) {
+    atomicAdd(&counts->sums.num_long, bins[TC_BIN_LONG]);
+    atomicAdd(&counts->sums.num_segments, bins[TC_BIN_SEGMENTS]);
+  }
 }
 
 /*
   tc_survey_kernel - the counts of a survey
 
-  Work:   thread blocks are dealt out to the windows of the sample first, then, a warp each, to its rows, then to all rows
+  Work:   thread blocks are dealt out to the windows of the sample first, then, a warp each, to its rows, then to chunks of all rows
   Lanes:  neighbours take neighbouring entries, or rows
-  Arrays: the view without values and lists, its heavy_from; sums, zeros before; all device
-  Writes: sums, by integer atomics
+  Arrays: the view without values and lists, its heavy_from; counts, zeros before; bins_of [chunks, TC_BINS]; all device
+  Writes: counts, by integer atomics; bins_of
   Launch: tc_survey_threads per block, 16 KiB of shared memory.  Needs: sm_60.  Source: tc_survey.h
 */
-static __global__ void __launch_bounds__(tc_survey_threads) tc_survey_kernel(const __grid_constant__ tc_csr_view A, int32_t window_blocks, int32_t sample_blocks, tc_survey_sums *sums)
+static __global__ void __launch_bounds__(tc_survey_threads) tc_survey_kernel(const __grid_constant__ tc_csr_view A, int32_t window_blocks, int32_t sample_blocks, tc_survey_counts *counts, int32_t *bins_of)
 {
   __shared__ int32_t table[tc_survey_table];
   const int32_t      block = blockIdx.x, sampled = block - window_blocks, other = sampled - sample_blocks;
 
-  if (sampled < 0) tc_survey_columns(A, block, table, sums);
-  else if (other < 0) tc_survey_scattered(A, sampled * tc_survey_warps + threadIdx.x / tc_warp_size, sums);
-  else tc_survey_lengths(A, other * tc_survey_threads + threadIdx.x, (gridDim.x - window_blocks - sample_blocks) * tc_survey_threads, sums);
+  if (sampled < 0) tc_survey_columns(A, block, table, &counts->sums);
+  else if (other < 0) tc_survey_scattered(A, sampled * tc_survey_warps + threadIdx.x / tc_warp_size, &counts->sums);
+  else tc_survey_lengths(A, other, table, counts, bins_of);
+}
+
+/* How many rows of each bin, and segments, the chunks before this one have */
+__device__ __forceinline__ void tc_list_before(const int32_t *__restrict__ bins_of, int32_t chunk, int32_t (&before)[TC_BINS])
+{
+  constexpr int groups = (TC_BINS + tc_warp_size - 1) / tc_warp_size, parts = tc_list_warps / groups;
+  const int     warp = threadIdx.x / tc_warp_size, bin = warp % groups * tc_warp_size + threadIdx.x % tc_warp_size, part = warp / groups;
+  int           sum = 0;
+
+  for (int b = threadIdx.x; b < TC_BINS; b += tc_list_threads) before[b] = 0;
+  __syncthreads();
+  if (bin < TC_BINS && part < parts) {
+#pragma unroll 8
+    for (int32_t c = part; c < chunk; c += parts) sum += __ldg(bins_of + (int64_t)TC_BINS * c + bin);
+    atomicAdd(&before[bin], sum);
+  }
+  __syncthreads();
 }
 
 /*
-  tc_survey_key_kernel - what heavy rows are sorted by
+  tc_survey_list_kernel - the lists of long and heavy rows
 
-  Work:   one row per thread
-  Lanes:  consecutive rows of the list
-  Arrays: row_ptr; row, key [num]; all device
-  Writes: key, smaller for longer rows
-  Launch: tc_survey_threads per block, no shared memory.  Needs: sm_60
+  Work:   a thread block per chunk of rows, a warp per part of it: counts its rows bin by bin, sees where those of its bins go, and lists them. Heavy rows of the same length
+          stay in their order, and so the lists are those that the host makes
+  Lanes:  consecutive rows
+  Arrays: the view without values, its heavy_from; counts and bins_of of the survey; list [2 num_long + 1 + num_heavy]; all device
+  Writes: list
+  Launch: tc_list_threads per block, 33 KiB of shared memory.  Needs: sm_70.  Source: a stable counting sort
 */
-static __global__ void __launch_bounds__(tc_survey_threads) tc_survey_key_kernel(int32_t num, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ row, uint8_t *__restrict__ key)
+static __global__ void __launch_bounds__(tc_list_threads) tc_survey_list_kernel(const __grid_constant__ tc_csr_view A, const tc_survey_counts *__restrict__ counts, const int32_t *__restrict__ bins_of, int32_t *list)
 {
-  const int32_t i = blockIdx.x * tc_survey_threads + threadIdx.x;
+  using scan = cub::BlockScan<int32_t, tc_list_threads>;
+  __shared__ int32_t                    before[TC_BINS], place[tc_list_warps][TC_BINS];
+  __shared__ typename scan::TempStorage scratch;
+  const int32_t chunk = blockIdx.x, per = tc_survey_per_chunk(A.num_rows), steps = (per + tc_list_threads - 1) / tc_list_threads;
+  const int     warp = threadIdx.x / tc_warp_size, lane = threadIdx.x % tc_warp_size, length_of_thread = TC_SPMM_SEGMENT - 1 - (int)threadIdx.x;
+  const int64_t begin = (int64_t)per * chunk + (int64_t)steps * tc_warp_size * warp, end = min(min((int64_t)per * (chunk + 1), (int64_t)A.num_rows), begin + steps * tc_warp_size);
+  const int32_t num_long = counts->sums.num_long;
+  int32_t      *first = list + num_long, *heavy = first + num_long + 1, longer;
 
-  if (i < num) key[i] = TC_SPMM_SEGMENT - 1 - (row_ptr[row[i] + 1] - row_ptr[row[i]]);
-}
+  if (chunk == 0 && threadIdx.x == 0) first[num_long] = counts->sums.num_segments;
+  if (!__syncthreads_or(threadIdx.x < TC_BIN_SEGMENTS && bins_of[(int64_t)TC_BINS * chunk + threadIdx.x] > 0)) return;
+  for (int b = threadIdx.x; b < tc_list_warps * TC_BINS; b += tc_list_threads) place[b / TC_BINS][b % TC_BINS] = 0;
+  tc_list_before(bins_of, chunk, before);
+  scan(scratch).ExclusiveSum(length_of_thread >= 0 ? counts->heavy[length_of_thread] : 0, longer);
+  if (length_of_thread >= 0) before[length_of_thread] += longer;
+  for (int64_t i = begin + lane; i < end; i += tc_warp_size) {
+    const int length = tc_survey_length(A, (int32_t)i), bin = tc_survey_bin(A, length);
 
-struct tc_length_between {
-  const int32_t *row_ptr;
-  int32_t        least, below;
-
-  __device__ bool operator()(int32_t i) const
-  {
-    const int32_t length = row_ptr[i + 1] - row_ptr[i];
-
-    return length >= least && length < below;
+    if (bin >= 0) atomicAdd(&place[warp][bin], 1);
+    if (bin == TC_BIN_LONG) atomicAdd(&place[warp][TC_BIN_SEGMENTS], tc_survey_segments(length));
   }
-};
+  __syncthreads();
+  for (int b = threadIdx.x, next = b < TC_BINS ? before[b] : 0, w = 0; b < TC_BINS && w < tc_list_warps; ++w) {
+    const int own = place[w][b];
 
-/* Segments of the r-th long row; none behind the last */
-struct tc_segments_of {
-  const int32_t *row_ptr, *long_row;
-  int32_t        num_long;
-
-  __device__ int32_t operator()(int32_t r) const
-  {
-    return r < num_long ? (row_ptr[long_row[r] + 1] - row_ptr[long_row[r]] + TC_SPMM_SEGMENT - 1) / TC_SPMM_SEGMENT : 0;
+    place[w][b] = next;
+    next += own;
   }
+  __syncthreads();
+  for (int64_t i0 = begin; i0 < end; i0 += tc_warp_size) {
+    const int32_t  row    = (int32_t)(i0 + lane);
+    const int      length = i0 + lane < end ? tc_survey_length(A, row) : 0, bin = tc_survey_bin(A, length);
+    const unsigned same   = __match_any_sync(tc_full_warp, bin), below = same & ((1u << lane) - 1);
+    int            segments = tc_survey_segments(length), to;
+
+    if (!__any_sync(tc_full_warp, bin >= 0)) continue;
+    to = bin >= 0 ? place[warp][bin] + __popc(below) : 0;
+#pragma unroll
+    for (int apart = 1; apart < tc_warp_size; apart *= 2) {
+      const int up = __shfl_up_sync(tc_full_warp, segments, apart);
+
+      segments += lane >= apart ? up : 0;
+    }
+    if (bin == TC_BIN_LONG) {
+      list[to]  = row;
+      first[to] = place[warp][TC_BIN_SEGMENTS] + segments - tc_survey_segments(length);
+    } else if (bin >= 0) heavy[to] = row;
+    __syncwarp();
+    if (bin >= 0 && below == 0) place[warp][bin] += __popc(same);
+    if (lane == tc_warp_size - 1) place[warp][TC_BIN_SEGMENTS] += segments;
+    __syncwarp();
+  }
+}
+
+/* Where the host gets the counts: pinned, so that nobody waits for the copy, and kept for the next survey */
+struct tc_survey_result {
+  tc_survey_sums   *sums;
+  cudaEvent_t       there;
+  int               device;
+  tc_survey_result *next;
 };
 
-/* A call of CUB with scratch of its own */
-template <typename Call>
-static tc_status tc_survey_cub(const char *what, cudaStream_t stream, const Call &call)
+static std::mutex        tc_results_mutex;
+static tc_survey_result *tc_results; // that nobody uses
+
+static void tc_result_give(tc_survey_result *result)
 {
-  size_t bytes = 0;
-  void  *scratch;
+  const std::lock_guard<std::mutex> lock(tc_results_mutex);
 
-  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "%s: a fault was asked for", what);
-  TC_CALL(tc_cuda(what, call(nullptr, bytes)));
-  TC_CALL(tc_memory_take(bytes, &scratch, stream));
-  const tc_status status = tc_cuda(what, call(scratch, bytes)), given = tc_memory_give(scratch, stream);
-
-  return status == TC_OK ? given : status;
+  result->next = tc_results;
+  tc_results   = result;
 }
 
-/* What the lists need besides themselves */
-struct tc_survey_scratch {
-  int32_t *found, *unsorted;
-  uint8_t *key, *sorted_key;
+static tc_status tc_result_create(int device, tc_survey_result **result)
+{
+  void *sums;
+
+  *result = new (std::nothrow) tc_survey_result{nullptr, nullptr, device, nullptr};
+  TC_CHECK(*result, TC_ERR_MEMORY, "tc_survey: no host memory");
+  tc_status status = tc_cuda("tc_survey: pinned memory", cudaHostAlloc(&sums, sizeof(tc_survey_sums), cudaHostAllocPortable));
+
+  if (status == TC_OK) {
+    (*result)->sums = static_cast<tc_survey_sums *>(sums);
+    status          = tc_cuda("tc_survey: event", cudaEventCreateWithFlags(&(*result)->there, cudaEventDisableTiming));
+    if (status != TC_OK) cudaFreeHost(sums);
+  }
+  if (status != TC_OK) delete *result;
+  return status;
+}
+
+/* One of the current device */
+static tc_status tc_result_take(tc_survey_result **result)
+{
+  int device;
+
+  TC_CALL(tc_cuda("current device", cudaGetDevice(&device)));
+  {
+    const std::lock_guard<std::mutex> lock(tc_results_mutex);
+
+    for (tc_survey_result **at = &tc_results; *at; at = &(*at)->next) {
+      if ((*at)->device != device) continue;
+      *result = *at;
+      *at     = (*at)->next;
+      return TC_OK;
+    }
+  }
+  return tc_result_create(device, result);
+}
+
+/* A survey that was begun: what the two kernels share, in one piece of memory, and the result */
+struct tc_survey_begun {
+  void             *piece;
+  tc_survey_counts *counts;
+  int32_t          *bins_of;
+  tc_survey_result *result;
 };
 
-static void tc_cut_scratch(tc_cutter &C, const tc_survey *S, tc_survey_scratch &scratch)
+static int32_t tc_survey_num_chunks(int32_t num_rows)
 {
-  C.cut(scratch.found, 1);
-  C.cut(scratch.unsorted, S->num_heavy);
-  C.cut(scratch.key, S->num_heavy);
-  C.cut(scratch.sorted_key, S->num_heavy);
+  return (num_rows - 1) / tc_survey_per_chunk(num_rows) + 1;
 }
 
-static tc_status tc_list_long(const tc_csr_view *A, const tc_survey *S, const tc_survey_scratch &scratch, cudaStream_t stream)
+static void tc_cut_piece(tc_cutter &C, int32_t num_rows, tc_survey_begun *begun)
 {
-  const thrust::counting_iterator<int32_t> rows(0);
-  int32_t *const                           first    = S->list + S->num_long;
-  const auto                               segments = thrust::make_transform_iterator(rows, tc_segments_of{A->row_ptr, S->list, S->num_long});
-  const tc_length_between                  is_long  = {A->row_ptr, TC_SPMM_SEGMENT, INT32_MAX};
-
-  if (S->num_long > 0) TC_CALL(tc_survey_cub("tc_survey: list of long rows", stream, [&](void *memory, size_t &bytes) { return cub::DeviceSelect::If(memory, bytes, rows, S->list, scratch.found, A->num_rows, is_long, stream); }));
-  return tc_survey_cub("tc_survey: segments of long rows", stream, [&](void *memory, size_t &bytes) { return cub::DeviceScan::ExclusiveSum(memory, bytes, segments, first, S->num_long + 1, stream); });
+  C.cut(begun->counts, 1);
+  C.cut(begun->bins_of, (int64_t)TC_BINS * tc_survey_num_chunks(num_rows));
 }
 
-/* The sort is stable, and what is sorted ascends */
-static tc_status tc_list_heavy(const tc_csr_view *A, const tc_survey *S, const tc_survey_scratch &scratch, cudaStream_t stream)
+static tc_csr_view tc_survey_view(const tc_csr_view *rows)
 {
-  const thrust::counting_iterator<int32_t> rows(0);
-  int32_t *const                           heavy    = S->list + 2 * (int64_t)S->num_long + 1;
-  const tc_length_between                  is_heavy = {A->row_ptr, S->heavy_from, TC_SPMM_SEGMENT};
+  tc_csr_view A = *rows;
 
-  if (S->num_heavy == 0) return TC_OK;
-  TC_CALL(tc_survey_cub("tc_survey: list of heavy rows", stream, [&](void *memory, size_t &bytes) { return cub::DeviceSelect::If(memory, bytes, rows, scratch.unsorted, scratch.found, A->num_rows, is_heavy, stream); }));
-  TC_CALL(tc_launch("tc_survey_key", tc_survey_key_kernel, (S->num_heavy + tc_survey_threads - 1) / tc_survey_threads, tc_survey_threads, stream, S->num_heavy, A->row_ptr, scratch.unsorted, scratch.key));
-  return tc_survey_cub("tc_survey: sort of heavy rows", stream, [&](void *memory, size_t &bytes) { return cub::DeviceRadixSort::SortPairs(memory, bytes, scratch.key, scratch.sorted_key, scratch.unsorted, heavy, S->num_heavy, 0, 8, stream); });
+  A.heavy_from = tc_survey_heavy_from(A.num_rows, A.nnz);
+  return A;
 }
 
-static tc_status tc_list_rows(const tc_csr_view *A, tc_survey *S, cudaStream_t stream)
+static tc_status tc_survey_enqueue(const tc_csr_view &A, tc_survey_begun *begun, cudaStream_t stream)
 {
-  tc_survey_scratch scratch = {};
-  tc_cutter         counted = {}, real = {};
-  void             *memory, *list;
+  const int64_t windows = tc_survey_num_windows(A.num_rows), samples = (tc_survey_num_sampled(A.num_rows) + tc_survey_warps - 1) / tc_survey_warps;
+  tc_cutter     counted = {}, real = {};
+
+  tc_cut_piece(counted, A.num_rows, begun);
+  TC_CALL(tc_memory_take(counted.bytes, &begun->piece, stream));
+  real.memory = static_cast<char *>(begun->piece);
+  tc_cut_piece(real, A.num_rows, begun);
+  TC_CALL(tc_cuda("tc_survey: zeroing", cudaMemsetAsync(begun->counts, 0, sizeof *begun->counts, stream)));
+  TC_CALL(tc_launch("tc_survey", tc_survey_kernel, windows + samples + tc_survey_num_chunks(A.num_rows), tc_survey_threads, stream, A, static_cast<int32_t>(windows), static_cast<int32_t>(samples), begun->counts, begun->bins_of));
+  TC_CALL(tc_cuda("tc_survey: download", cudaMemcpyAsync(begun->result->sums, &begun->counts->sums, sizeof *begun->result->sums, cudaMemcpyDeviceToHost, stream)));
+  return tc_cuda("tc_survey: download", cudaEventRecord(begun->result->there, stream));
+}
+
+extern "C" tc_status tc_survey_begin_cuda(const tc_csr_view *rows, void **begun, tc_stream stream)
+{
+  const cudaStream_t on     = static_cast<cudaStream_t>(stream);
+  tc_survey_begun   *survey = new (std::nothrow) tc_survey_begun{};
+
+  *begun = nullptr;
+  TC_CHECK(survey, TC_ERR_MEMORY, "tc_survey: no host memory");
+  tc_status status = tc_result_take(&survey->result);
+
+  if (status == TC_OK && rows->num_rows > 0) status = tc_survey_enqueue(tc_survey_view(rows), survey, on);
+  if (status == TC_OK) *begun = survey;
+  else {
+    if (survey->piece) tc_memory_give(survey->piece, on);
+    if (survey->result) tc_result_give(survey->result);
+    delete survey;
+  }
+  return status;
+}
+
+/* The lists, by what is enqueued */
+static tc_status tc_survey_lists(const tc_csr_view &A, const tc_survey_begun *begun, tc_survey *S, cudaStream_t stream)
+{
+  void *list;
 
   if (S->num_long + S->num_heavy == 0) return TC_OK;
   TC_CALL(tc_memory_alloc((2 * (size_t)S->num_long + 1 + (size_t)S->num_heavy) * sizeof *S->list, &list));
   S->list = static_cast<int32_t *>(list);
-  tc_cut_scratch(counted, S, scratch);
-  TC_CALL(tc_memory_take(counted.bytes, &memory, stream));
-  real.memory = static_cast<char *>(memory);
-  tc_cut_scratch(real, S, scratch);
-  tc_status status = tc_list_long(A, S, scratch, stream);
-  if (status == TC_OK) status = tc_list_heavy(A, S, scratch, stream);
-  const tc_status given = tc_memory_give(memory, stream);
-
-  return status == TC_OK ? given : status;
+  return tc_launch("tc_survey_list", tc_survey_list_kernel, tc_survey_num_chunks(A.num_rows), tc_list_threads, stream, A, begun->counts, begun->bins_of, S->list);
 }
 
-/* The counts; waits for the device */
-static tc_status tc_survey_rows(const tc_csr_view *A, tc_survey_sums *sums, cudaStream_t stream)
+/* Waits for the counts */
+static tc_status tc_survey_finish(const tc_csr_view *rows, const tc_survey_begun *begun, tc_survey *survey, cudaStream_t stream)
 {
-  const int64_t windows = tc_survey_num_windows(A->num_rows), samples = (tc_survey_num_sampled(A->num_rows) + tc_survey_warps - 1) / tc_survey_warps, lengths = (A->num_rows + (int64_t)tc_survey_threads - 1) / tc_survey_threads;
-  void         *memory;
-  tc_status     status;
+  const tc_csr_view A = tc_survey_view(rows);
 
-  TC_CALL(tc_memory_take(sizeof *sums, &memory, stream));
-  status = tc_cuda("tc_survey: zeroing", cudaMemsetAsync(memory, 0, sizeof *sums, stream));
-  if (status == TC_OK) status = tc_launch("tc_survey", tc_survey_kernel, windows + samples + (lengths < tc_survey_blocks ? lengths : tc_survey_blocks), tc_survey_threads, stream, *A, static_cast<int32_t>(windows), static_cast<int32_t>(samples), static_cast<tc_survey_sums *>(memory));
-  if (status == TC_OK) status = tc_cuda("tc_survey: download", cudaMemcpyAsync(sums, memory, sizeof *sums, cudaMemcpyDeviceToHost, stream));
-  const tc_status given = tc_memory_give(memory, stream);
+  *survey            = {};
+  survey->heavy_from = A.heavy_from;
+  if (A.num_rows == 0) return TC_OK;
+  TC_CALL(tc_cuda("tc_survey: download", cudaEventSynchronize(begun->result->there)));
+  const tc_survey_sums sums = *begun->result->sums;
 
-  if (status == TC_OK) status = tc_cuda("tc_survey: download", cudaStreamSynchronize(stream));
-  return status == TC_OK ? given : status;
-}
-
-extern "C" tc_status tc_survey_cuda(const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
-{
-  const cudaStream_t on   = static_cast<cudaStream_t>(stream);
-  tc_csr_view        A    = *rows;
-  tc_survey_sums     sums = {};
-
-  *survey      = {};
-  A.heavy_from = tc_survey_heavy_from(A.num_rows, A.nnz);
-  if (A.num_rows > 0) TC_CALL(tc_survey_rows(&A, &sums, on));
   survey->longest_row  = sums.longest_row;
   survey->num_long     = sums.num_long;
   survey->num_segments = sums.num_segments;
   survey->num_heavy    = sums.num_heavy;
-  survey->heavy_from   = A.heavy_from;
   survey->sampled      = (int64_t)sums.sampled;
   survey->far          = (int64_t)sums.far;
   survey->in_windows   = (int64_t)sums.in_windows;
   survey->columns      = (int64_t)sums.columns;
-  const tc_status status = tc_list_rows(&A, survey, on);
+  return tc_survey_lists(A, begun, survey, stream);
+}
 
-  if (status != TC_OK) {
+extern "C" tc_status tc_survey_end_cuda(void *begun, const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
+{
+  const cudaStream_t on     = static_cast<cudaStream_t>(stream);
+  tc_survey_begun   *B      = static_cast<tc_survey_begun *>(begun);
+  tc_status          status = TC_OK;
+
+  if (rows) status = tc_survey_finish(rows, B, survey, on);
+  else if (B->piece) status = tc_cuda("tc_survey", cudaEventSynchronize(B->result->there)); // nobody may write to the result any more
+  const tc_status given = tc_memory_give(B->piece, on);
+
+  tc_result_give(B->result);
+  delete B;
+  if (status == TC_OK) status = given;
+  if (status != TC_OK && rows) {
     tc_memory_release(survey->list);
     survey->list = nullptr;
   }

@@ -57,8 +57,13 @@ typedef struct {
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);
-  /* The survey of local rows without values, for products with dense blocks; its list, for release(), may be made by what is enqueued. Waits for the device */
-  tc_status (*survey)(const tc_csr_view *rows, tc_survey *survey, tc_stream stream);
+  /*
+    The survey of local rows without values, for products with dense blocks, in two steps. The first only enqueues. What it began has to be ended: the second waits for it,
+    and no longer, but not if it has no `rows`, then nothing comes of it but that memory is freed. The list, for release(), may be made by what is enqueued. The rows are
+    those of the first step, wherever they are now; the stream may be another.
+  */
+  tc_status (*survey_begin)(const tc_csr_view *rows, void **begun, tc_stream stream);
+  tc_status (*survey_end)(void *begun, const tc_csr_view *rows, tc_survey *survey, tc_stream stream);
   /*
     The pattern of A^T, local: t_row_ptr [num_cols + 1], t_col [nnz], and perm [nnz], which entry of A each of its entries is. The entries of a row of A^T ascend by
     row of A. May wait for the device.
@@ -77,6 +82,16 @@ typedef struct {
   const char *(*last_error)(void);
   int (*fault_arm)(tc_fault_point point, int n); // each library has its own fault table
 } tc_backend;
+
+/* A survey at once */
+static inline tc_status tc_survey_now(const tc_backend *backend, const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
+{
+  void           *begun;
+  const tc_status status = backend->survey_begin(rows, &begun, stream);
+
+  survey->list = NULL;
+  return status == TC_OK ? backend->survey_end(begun, rows, survey, stream) : status;
+}
 
 const tc_backend *tc_backend_host(void);
 

@@ -153,7 +153,7 @@ static void pack_csr_on_device(device_matrix *M)
     const double begin = device_seconds();
 
     M->backend->release(survey.list);
-    device_check(M->backend, M->backend->survey(&M->view.csr, &survey, NULL), "survey");
+    device_check(M->backend, tc_survey_now(M->backend, &M->view.csr, &survey, NULL), "survey");
     device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
     M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
   }

@@ -107,6 +107,44 @@ static PetscErrorCode TestMemory(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A C that the product made is the user's: it outlives A, can be copied, changed, and taken to the host in place; on one GPU its array comes from our pool */
+static PetscErrorCode TestResult(void)
+{
+  static const PetscInt N = 9;
+  tc_matrix             A;
+  double               *numbers;
+  PetscBool             cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestHasCUDA(&cuda));
+  PetscCall(MatTestGenerate("mixed", 700, &A));
+  PetscCall(ProductNumbers(PetscMax(A.num_rows, A.num_cols), N, 11, &numbers));
+  for (int product = 0; product < PRODUCT_ABT; product++) {
+    Mat       ours, B, C, copy, there;
+    PetscReal norm, apart;
+
+    PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
+    PetscCall(ProductOperand(product, ours, cuda ? MATDENSECUDA : MATDENSE, N, 0, numbers, &B));
+    PetscCall(ProductKinds()[product].multiply(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatDestroy(&ours));
+    PetscCall(MatDuplicate(C, MAT_COPY_VALUES, &copy));
+    PetscCall(MatScale(C, 2));
+    PetscCall(MatConvert(copy, MATDENSE, MAT_INITIAL_MATRIX, &there));
+    PetscCall(MatDestroy(&copy));
+    PetscCall(MatConvert(C, MATDENSE, MAT_INPLACE_MATRIX, &C));
+    PetscCall(MatNorm(there, NORM_FROBENIUS, &norm));
+    PetscCall(MatAXPY(C, -2, there, SAME_NONZERO_PATTERN));
+    PetscCall(MatNorm(C, NORM_FROBENIUS, &apart));
+    PetscCall(MatTestFact((PetscBool)(norm > 0 && apart == 0), "%s: C outlives A and goes to the host; twice C less its copy twice: %g of %g", ProductKinds()[product].name, (double)apart, (double)norm));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&there));
+  }
+  free(numbers);
+  tc_matrix_free(&A);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A NaN or an infinity in B reaches the elements of C that it reaches with MATAIJ, and no others, if structural zeros are not multiplied */
 static PetscErrorCode TestNonfinite(void)
 {
@@ -280,6 +318,7 @@ int main(int argc, char **args)
 
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(TestMemory());
+  PetscCall(TestResult());
   PetscCall(TestNonfinite());
   PetscCall(TestCounters());
   PetscCall(TestView());

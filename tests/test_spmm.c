@@ -1,10 +1,10 @@
 /*
   Products with dense blocks on the host: the kernels, in every instruction set that this processor has, against the defined order of the additions; the object that
-  cuts blocks into launches, keeps memory and chooses kernels; what a failure leaves behind.
+  cuts blocks into launches and keeps memory; what a failure leaves behind.
 */
 #include "test_util.h"
-#include "../src/plan/spmm.h"
 #include "spmm_host_of_this_test.h"
+#include "spmm_test.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -23,16 +23,6 @@ static block block_of(int32_t rows, int32_t n, int32_t gap, uint64_t seed)
 
   B.array = seed ? test_random(B.size, seed) : test_guarded(B.size);
   return B;
-}
-
-/* The CSR view of a matrix; free row_ptr */
-static tc_csr_view view_of(const tc_matrix *A)
-{
-  int32_t *row_ptr = malloc(((size_t)A->num_rows + 1) * sizeof *row_ptr);
-
-  assert_non_null(row_ptr);
-  for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
-  return (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr, .col = A->col, .val = A->val};
 }
 
 /* Is C = A B, bit for bit, or before + A B, within the a-priori bounds, and nothing else written? `before` has the layout of C. */
@@ -112,11 +102,6 @@ static void check_kernels(const test_case *C)
 
 static const tc_spmm_options by_default = {NULL};
 
-static tc_key key_of(const tc_matrix *A, int64_t pattern)
-{
-  return (tc_key){.id = 1, .pattern = pattern, .nnz = A->nnz};
-}
-
 /* The object over a matrix that has been looked at */
 static tc_spmm *spmm_of(const tc_matrix *A, const tc_csr_view *view)
 {
@@ -173,14 +158,6 @@ static void roads(void **state)
   test_all_cases(check_roads);
 }
 
-static tc_matrix matrix_of(const char *name, int32_t size)
-{
-  tc_matrix A;
-
-  ASSERT_OK(tc_generate(tc_generator_find(name), size, 1, &A));
-  return A;
-}
-
 /* C = A B of n columns, C poisoned before */
 static tc_status multiply(tc_spmm *S, const tc_matrix *A, const tc_csr_view *view, int32_t n, int b_far, block *result)
 {
@@ -219,12 +196,6 @@ static void memory(void **state)
   test_guarded_free(C.array);
   free((void *)view.row_ptr);
   tc_matrix_free(&A);
-}
-
-static tc_status device_probe(int *sm)
-{
-  *sm = 90;
-  return TC_OK;
 }
 
 /* A failure is reported, and the next product is right */
@@ -266,15 +237,6 @@ static void failures(void **state)
   tc_matrix_free(&A);
 }
 
-/* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
-static int with_tiles;
-
-/* `view` says how many columns it takes */
-static int suits_wider(const void *view, int32_t n)
-{
-  return n >= *(const int32_t *)view;
-}
-
 static int32_t widest_seen;
 
 static size_t transposed_scratch(const void *view, int32_t n)
@@ -300,78 +262,17 @@ static tc_status transposed_multiply(const void *view, const tc_spmm_args *args,
   return TC_OK;
 }
 
+/* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL,               NULL,                0},
-    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        transposed_scratch, transposed_multiply, 1},
-    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL,        NULL,               NULL,                0},
-    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, suits_wider, NULL,               NULL,                0},
+    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL,               NULL,                0},
+    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, transposed_scratch, transposed_multiply, 1},
+    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL,               NULL,                0},
   };
 
-  *num = with_tiles ? 4 : 2;
+  *num = 3;
   return kernels;
-}
-
-/* `name` of the kernel, NULL: there is none */
-static void expect_choice(const char *generator, int32_t size, int32_t n, const tc_spmm_options *options, const char *name)
-{
-  tc_matrix             A       = matrix_of(generator, size);
-  const tc_csr_view     view    = view_of(&A);
-  const tc_key          key     = key_of(&A, 1);
-  const int32_t         fewest  = 48;
-  tc_backend            backend = *tc_backend_host();
-  const tc_spmm_kernel *kernel;
-  tc_spmm              *S;
-
-  backend.probe        = device_probe;
-  backend.spmm_kernels = device_kernels;
-  ASSERT_OK(tc_spmm_create(&backend, options, &S));
-  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  if (name) {
-    ASSERT_OK(tc_spmm_choose(S, n, &kernel));
-    assert_string_equal(kernel->name, name);
-    /* once the format is there, the other of its kernels where that suits, but not in place of one that was asked for */
-    assert_string_equal(tc_spmm_refine(S, kernel, &fewest, n)->name, strcmp(name, "bittcf") == 0 && options->kernel == NULL && n >= fewest ? "cluster" : name);
-    print_message("%s, %d columns: %s (%s)\n", generator, n, kernel->name, tc_spmm_why(S));
-  } else assert_int_equal(tc_spmm_choose(S, n, &kernel), TC_ERR_UNSUPPORTED);
-  tc_spmm_destroy(&S);
-  free((void *)view.row_ptr);
-  tc_matrix_free(&A);
-}
-
-static void choices(void **state)
-{
-  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1}, reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
-
-  (void)state;
-  for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
-    expect_choice("stencil27", 16, 8, &by_default, "hybrid");
-    expect_choice("stencil27", 16, 16, &by_default, "hybrid");
-    expect_choice("stencil27", 16, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil7", 16, 64, &by_default, "hybrid");
-    expect_choice("elasticity", 8, 4, &by_default, "hybrid");
-    expect_choice("elasticity", 8, 8, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("laplace27", 12, 8, &by_default, "hybrid");
-    expect_choice("laplace27", 12, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
-    expect_choice("stencil27_window", 16, 8, &by_default, "csr");
-    expect_choice("stencil27_window", 16, 128, &by_default, "csr");
-    expect_choice("like_pdb1HYS", 3000, 8, &by_default, "csr");
-    expect_choice("like_pdb1HYS", 3000, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("elasticity", 8, 32, &exact, "hybrid");
-    expect_choice("elasticity", 8, 8, &tiles, with_tiles ? "bittcf" : NULL);
-    expect_choice("elasticity", 8, 8, &clusters, with_tiles ? "cluster" : NULL);
-    expect_choice("elasticity", 8, 64, &tiles, with_tiles ? "bittcf" : NULL);
-    expect_choice("elasticity", 8, 64, &no_clusters, with_tiles ? "bittcf" : NULL);
-    expect_choice("elasticity", 8, 32, &exact_tiles, NULL);
-    expect_choice("rmat", 10, 32, &by_default, "csr");
-    expect_choice("rmat", 10, 31, &reordered, "csr");
-    expect_choice("rmat", 10, 32, &reordered, with_tiles ? "bittcf" : "csr");
-    expect_choice("rmat", 10, 32, &exact_reordered, "csr");
-    expect_choice("long487", 64, 8, &by_default, "csr");
-  }
 }
 
 /* Blocks that are transposed go to the kernel that takes them, from either side of the bus, whatever format is asked for */
@@ -390,7 +291,6 @@ static void transposed_blocks(void **state)
   (void)state;
   backend.probe        = device_probe;
   backend.spmm_kernels = device_kernels;
-  with_tiles           = 1;
   ASSERT_OK(tc_spmm_create(&backend, &tiles, &S));
   ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
   for (size_t i = 0; i < sizeof columns / sizeof columns[0]; ++i) {
@@ -410,7 +310,7 @@ static void transposed_blocks(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {cmocka_unit_test(portable), cmocka_unit_test(avx2),     cmocka_unit_test(avx512),  cmocka_unit_test(roads),
-                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(choices), cmocka_unit_test(transposed_blocks)};
+                                     cmocka_unit_test(memory),   cmocka_unit_test(failures), cmocka_unit_test(transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

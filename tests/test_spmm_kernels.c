@@ -283,7 +283,7 @@ static void check_survey(const tc_backend *backend, const char *name, const tc_m
   rows.row_ptr = row_ptr;
   rows.col     = A->col;
   if (tc_survey_host(&rows, &here) != TC_OK) device_die("survey", tc_last_error());
-  device_check(backend, backend->survey(&M[1].view.csr, &there, NULL), "survey");
+  device_check(backend, tc_survey_now(backend, &M[1].view.csr, &there, NULL), "survey");
   for (int m = 0; m < 2; ++m) list[m] = lists_of(&M[m], &bytes[m]);
   fact(bytes[0] == bytes[1] && (bytes[0] == 0 || memcmp(list[0], list[1], bytes[0]) == 0), "survey", name, 0, "the lists of rows");
   backend->release(there.list);
@@ -312,7 +312,7 @@ static void check_survey_faults(const tc_backend *backend)
 
     do {
       backend->fault_arm(points[p], failures + 1);
-      status = backend->survey(&M.view.csr, &survey, NULL);
+      status = tc_survey_now(backend, &M.view.csr, &survey, NULL);
       backend->fault_arm(points[p], 0);
       clean = clean && (status == TC_OK) == (survey.list != NULL);
     } while (status != TC_OK && ++failures < MAX_FAILURES);

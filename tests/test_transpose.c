@@ -122,6 +122,44 @@ static void follows_the_values(void **state)
   tc_matrix_free(&A);
 }
 
+/* The rows of A^T are those of the transposed matrix, with the values of the last refill, also where there are no entries at all; made once */
+static void check_rows(const test_case *C)
+{
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_csr_local    pattern    = local_pattern(&C->A);
+  tc_matrix             A          = C->A, R;
+  tc_key                key        = key_of(&A, 1);
+  tc_csr_view           view, again;
+  tc_transpose         *T;
+
+  ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
+  assert_int_equal(tc_transpose_rows(T, &pattern, &view, NULL), TC_ERR_ARG); // not built
+  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  tc_fault_arm(TC_FAULT_ALLOC, 1);
+  assert_int_equal(tc_transpose_rows(T, &pattern, &view, NULL), TC_ERR_MEMORY);
+  ASSERT_OK(tc_transpose_rows(T, &pattern, &view, NULL));
+  A.val = test_random(A.nnz, 99);
+  key   = key_of(&A, 2);
+  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(tc_transpose_rows(T, &pattern, &again, NULL));
+  assert_ptr_equal(view.row_ptr, again.row_ptr);
+  ASSERT_OK(tc_matrix_transpose(&A, &R));
+  ASSERT_CASE(again.num_rows == R.num_rows && again.num_cols == R.num_cols && again.nnz == R.nnz, C, "%d rows, %d columns, %lld entries", again.num_rows, again.num_cols, (long long)again.nnz);
+  for (int32_t i = 0; i <= R.num_rows; ++i) ASSERT_CASE(again.row_ptr[i] == R.row_ptr[i], C, "row %d begins at %d", i, again.row_ptr[i]);
+  for (int64_t e = 0; e < R.nnz; ++e) ASSERT_CASE(again.col[e] == R.col[e] && again.val[e] == R.val[e], C, "entry %lld", (long long)e);
+  expect_product(T, &A); // the permutation is what it was
+  tc_transpose_destroy(&T);
+  free((void *)(uintptr_t)pattern.row_ptr);
+  test_guarded_free(A.val);
+  tc_matrix_free(&R);
+}
+
+static void rows(void **state)
+{
+  (void)state;
+  test_all_cases(check_rows);
+}
+
 /* Each allocation, copy and launch fails in turn; every failure is reported, none counts, the next try works */
 static void failures(void **state)
 {
@@ -155,7 +193,7 @@ static void failures(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(by_hand), cmocka_unit_test(serves_every_shape), cmocka_unit_test(follows_the_values), cmocka_unit_test(failures),
+    cmocka_unit_test(by_hand), cmocka_unit_test(serves_every_shape), cmocka_unit_test(follows_the_values), cmocka_unit_test(rows), cmocka_unit_test(failures),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -249,6 +249,7 @@ PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
 /* product_local.c */
 PETSC_INTERN PetscBool      MatTCSharesPacked(const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *);
+PETSC_INTERN PetscErrorCode MatTCDenseLookAhead(Mat, Mat_AIJTCCUSPARSE *, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, MatProductType, Mat, Mat, int32_t, int32_t, int32_t, PetscBool *);
 
 /* product_mpi.c */

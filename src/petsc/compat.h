@@ -114,6 +114,20 @@ static inline void *MatTCGetParentStream(void)
   #define MatTCRestoreDevicePattern(A, row_ptr, col) PETSC_ERR_PLIB
 #endif
 
+/* Gives an array on the device, from cudaMallocAsync() and its like, to a new dense matrix, which frees it with cudaFreeAsync() */
+static inline PetscErrorCode MatTCDenseGiveArray(Mat C, PetscScalar *array)
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_CUDA)
+  PetscCall(MatDenseCUDASetPreallocation(C, array)); /* leading dimension, state; the array would stay ours */
+  PetscCall(MatDenseCUDAReplaceArray(C, array));
+#else
+  (void)array;
+  SETERRQ(PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A dense matrix on the GPU with a PETSc that has no CUDA");
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The device values of a parent on the GPU; getting brings them up to date */
 #if PetscDefined(HAVE_CUDA)
   #define MatTCGetDeviceValues     MatSeqAIJCUSPARSEGetArrayRead

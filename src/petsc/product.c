@@ -130,20 +130,41 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  The array of a new C. On the GPU PETSc would ask the driver for it and fill it with zeros, which takes longer than many a product: it comes from the pool of the backend
+  and is PETSc's from then on. Not where there are other processes: libraries that pass device memory on to them want it from the driver.
+*/
+static PetscErrorCode MatTCProductSetUp(Mat C, const tc_backend *backend, size_t elements)
+{
+  void       *array = NULL;
+  PetscMPIInt size;
+  PetscBool   cuda;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQDENSECUDA, &cuda));
+  if (cuda && size == 1 && elements > 0 && backend->alloc(elements * sizeof(PetscScalar), &array) == TC_OK) PetscCall(MatTCDenseGiveArray(C, (PetscScalar *)array));
+  PetscCall(MatSetUp(C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C is what the parent would make of it: on the GPU a CUDA matrix unless the user gave a host matrix; on the host a host matrix for A B, the type of B for others */
 static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat C)
 {
-  Mat               A, B;
-  MatProductType    type;
+  Mat                A, B;
+  MatProductType     type;
+  Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
-  const tc_backend *backend;
-  PetscInt          inner, m, n;
-  PetscBool         dense, same;
+  const tc_backend  *backend;
+  PetscInt           inner, m, n;
+  PetscBool          dense, same;
 
   PetscFunctionBegin;
   PetscCall(MatProductGetMats(C, &A, &B, NULL));
   PetscCall(MatProductGetType(C, &type));
   PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc && type != MATPRODUCT_AtB) PetscCall(MatTCDenseLookAhead(A, tc, (PetscBool)(inner == m)));
   PetscCall(MatSetSizes(C, m, n, m, n));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)C, &dense, MATSEQDENSE, MATSEQDENSECUDA, ""));
   if (!dense) {
@@ -152,8 +173,8 @@ static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat C)
     PetscCall(MatSetType(C, backend != tc_backend_host() ? MATSEQDENSECUDA : type == MATPRODUCT_AB ? MATSEQDENSE : ((PetscObject)B)->type_name));
     PetscCall(PetscObjectTypeCompare((PetscObject)B, ((PetscObject)C)->type_name, &same));
     if (same) PetscCall(MatSetVecType(C, B->defaultvectype));
-  }
-  PetscCall(MatSetUp(C));
+    PetscCall(MatTCProductSetUp(C, backend, (size_t)m * (size_t)n));
+  } else PetscCall(MatSetUp(C));
   C->ops->productnumeric = MatProductNumeric_AIJTCCUSPARSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -23,16 +23,22 @@ PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* CSR without values */
+static tc_csr_view MatTCRowsOf(const MatTCPattern *P)
+{
+  return (tc_csr_view){.num_rows = P->local.num_rows, .num_cols = P->local.num_cols, .nnz = P->local.nnz, .row_ptr = P->local.row_ptr, .col = P->local.col};
+}
+
 /* What the kernels choose by, and the lists of rows */
 static PetscErrorCode MatTCLook(Mat A, MatTCDense *dense, const tc_backend *backend, const tc_key *key, tc_stream stream, tc_status *status)
 {
   MatTCPattern P;
 
   PetscFunctionBegin;
-  if (tc_spmm_has_seen(dense->spmm, key)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc_spmm_recall(dense->spmm, key)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
   if (*status == TC_OK) {
-    const tc_csr_view rows = {.num_rows = P.local.num_rows, .num_cols = P.local.num_cols, .nnz = P.local.nnz, .row_ptr = P.local.row_ptr, .col = P.local.col};
+    const tc_csr_view rows = MatTCRowsOf(&P);
 
     *status = tc_spmm_look(dense->spmm, key, &rows, stream);
   }
@@ -57,12 +63,8 @@ static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const t
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &S->pattern, status));
   if (backend == tc_backend_host()) PetscCall(MatSeqAIJGetArrayRead(A, &S->values));
   else PetscCall(MatTCGetDeviceValues(A, &S->values));
-  S->csr.csr.num_rows = S->pattern.local.num_rows;
-  S->csr.csr.num_cols = S->pattern.local.num_cols;
-  S->csr.csr.nnz      = S->pattern.local.nnz;
-  S->csr.csr.row_ptr  = S->pattern.local.row_ptr;
-  S->csr.csr.col      = S->pattern.local.col;
-  S->csr.csr.val      = (const double *)(const void *)S->values;
+  S->csr.csr     = MatTCRowsOf(&S->pattern);
+  S->csr.csr.val = (const double *)(const void *)S->values;
   tc_spmm_list_rows(dense->spmm, &S->csr.csr);
   S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -135,8 +137,30 @@ static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose; no view if that is left to the parent */
-static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+/* The rows of A^T instead of the packed transpose, where they are better for n columns */
+static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
+{
+  tc_spmm              *spmm = tc->dense.spmm;
+  const tc_spmm_kernel *kernel;
+  tc_key                transposed = *key;
+  MatTCPattern          P;
+
+  PetscFunctionBegin;
+  transposed.id = -key->id; /* of no matrix */
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
+  if (*status == TC_OK) *status = tc_transpose_rows(tc->side[MATTC_TRANSPOSE].transpose, &P.local, &S->csr.csr, stream);
+  PetscCall(MatTCPatternRestore(A, backend, &P));
+  if (*status == TC_OK) *status = tc_spmm_look(spmm, &transposed, &S->csr.csr, stream);
+  if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, S->kernel->format, &kernel);
+  if (*status != TC_OK || kernel == S->kernel) PetscFunctionReturn(PETSC_SUCCESS);
+  tc_spmm_list_rows(spmm, &S->csr.csr);
+  S->kernel = kernel;
+  S->view   = &S->csr.csr;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose or its rows; no view if that is left to the parent */
+static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   PetscFunctionBegin;
   S->kernel = tc_spmm_find(tc->dense.spmm, "csr_transposed");
@@ -149,7 +173,8 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, con
   }
   S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
   if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, S));
-  if (!S->view && !tc->side[MATTC_TRANSPOSE].declined) *status = tc_fail(TC_ERR_UNSUPPORTED, "no kernel for the packed transpose");
+  if (S->view) PetscCall(MatTCSourceFromTransposedRows(A, tc, n, backend, key, stream, S, status));
+  else if (!tc->side[MATTC_TRANSPOSE].declined) *status = tc_fail(TC_ERR_UNSUPPORTED, "no kernel for the packed transpose");
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,30 +290,74 @@ static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc, PetscBool 
   return options;
 }
 
+/* May the product be ours? Then there is what it needs but for the matrix, unless `status` says otherwise */
+static PetscErrorCode MatTCDenseBegin(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool square, const tc_backend **backend, tc_key *key, tc_stream *stream, PetscBool *usable, tc_status *status)
+{
+  MatTCDense           *dense   = &tc->dense;
+  const tc_spmm_options options = MatTCDenseOptions(tc, square);
+
+  PetscFunctionBegin;
+  PetscCall(MatTCBegin(A, tc, &dense->side, backend, key, stream, usable));
+  if (!*usable) PetscFunctionReturn(PETSC_SUCCESS);
+  if (dense->spmm && tc_spmm_backend(dense->spmm) != *backend) PetscCall(MatTCDenseReset(tc));
+  if (!dense->spmm) *status = tc_spmm_create(*backend, &options, &dense->spmm);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Leaves products with dense blocks to the parent after a failure */
+static PetscErrorCode MatTCDenseFail(Mat A, Mat_AIJTCCUSPARSE *tc)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCFail(A, tc, &tc->dense.side, "a product with a dense block", tc_last_error()));
+  PetscCall(MatTCDenseFree(&tc->dense)); /* it may have been the memory */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Before C = A B or A B^T for the first time, `square` says whether there are as many rows as columns: the device looks at the pattern while C is made */
+PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool square)
+{
+  const tc_backend *backend;
+  tc_key            key;
+  tc_stream         stream;
+  PetscBool         usable;
+  MatTCPattern      P;
+  tc_status         status = TC_OK;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDenseBegin(A, tc, square, &backend, &key, &stream, &usable, &status));
+  if (!usable || backend == tc_backend_host() || !MATTC_DEVICE_PATTERN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (status == TC_OK && !tc_spmm_has_seen(tc->dense.spmm, &key)) {
+    PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
+    if (status == TC_OK) {
+      const tc_csr_view rows = MatTCRowsOf(&P);
+
+      status = tc_spmm_look_ahead(tc->dense.spmm, &key, &rows, stream);
+    }
+    PetscCall(MatTCPatternRestore(A, backend, &P));
+  }
+  if (status != TC_OK) PetscCall(MatTCDenseFail(A, tc));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C = A B, A^T B or A B^T; m, n local rows and columns of C, `inner` what is summed over. `done` is false if the parent has to do it. */
 PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, Mat C, int32_t inner, int32_t m, int32_t n, PetscBool *done)
 {
-  MatTCDense           *dense   = &tc->dense;
-  const tc_spmm_options options = MatTCDenseOptions(tc, (PetscBool)(inner == m));
-  tc_spmm_product       P       = {.rows_b = inner, .rows_c = m, .n = n, .b_transposed = type == MATPRODUCT_ABt};
-  MatTCSource           S       = {.kernel = NULL};
-  const tc_backend     *backend;
-  tc_key                key;
-  tc_stream             stream;
-  tc_status             status = TC_OK;
+  tc_spmm_product   P = {.rows_b = inner, .rows_c = m, .n = n, .b_transposed = type == MATPRODUCT_ABt};
+  MatTCSource       S = {.kernel = NULL};
+  const tc_backend *backend;
+  tc_key            key;
+  tc_stream         stream;
+  tc_status         status = TC_OK;
 
   PetscFunctionBegin;
-  PetscCall(MatTCBegin(A, tc, &dense->side, &backend, &key, &stream, done));
+  PetscCall(MatTCDenseBegin(A, tc, (PetscBool)(inner == m), &backend, &key, &stream, done, &status));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  if (dense->spmm && tc_spmm_backend(dense->spmm) != backend) PetscCall(MatTCDenseReset(tc));
-  if (!dense->spmm) status = tc_spmm_create(backend, &options, &dense->spmm);
-  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
+  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);
-  if (*done) PetscCall(MatTCLaunch(dense, &S, key.nnz, backend, &P, B, C, stream, &status));
+  if (*done) PetscCall(MatTCLaunch(&tc->dense, &S, key.nnz, backend, &P, B, C, stream, &status));
   PetscCall(MatTCSourceRestore(A, backend, &S));
   if (status != TC_OK) {
-    PetscCall(MatTCFail(A, tc, &dense->side, "a product with a dense block", tc_last_error()));
-    PetscCall(MatTCDenseFree(dense)); /* it may have been the memory */
+    PetscCall(MatTCDenseFail(A, tc));
     *done = PETSC_FALSE;
   }
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -143,11 +143,28 @@ static tc_status host_zero(void *local, size_t bytes, tc_stream stream)
   return TC_OK;
 }
 
-static tc_status host_survey(const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
+static tc_status host_survey_begin(const tc_csr_view *rows, void **begun, tc_stream stream)
+{
+  tc_survey *survey = NULL;
+  tc_status  status;
+
+  (void)stream;
+  *begun = NULL;
+  if (!tc_fault(TC_FAULT_ALLOC)) survey = malloc(sizeof *survey);
+  TC_CHECK(survey != NULL, TC_ERR_MEMORY, "no host memory for a survey");
+  status = tc_survey_host(rows, survey);
+  if (status == TC_OK) *begun = survey;
+  else free(survey);
+  return status;
+}
+
+static tc_status host_survey_end(void *begun, const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
 {
   (void)stream;
-  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "host survey: a fault was asked for");
-  return tc_survey_host(rows, survey);
+  if (rows) *survey = *(tc_survey *)begun;
+  else free(((tc_survey *)begun)->list);
+  free(begun);
+  return TC_OK;
 }
 
 /* A counting sort */
@@ -194,7 +211,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_survey, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

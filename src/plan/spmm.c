@@ -1,8 +1,8 @@
 #include "spmm.h"
 #include "plan.h"
-#include "spmm_rules.h"
+#include "spmm_pattern.h"
+#include "spmm_reason.h"
 #include "survey.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,29 +19,22 @@ typedef struct {
   size_t bytes;
 } room;
 
-/* Until a conversion pays: what products straight from CSR have taken longer than they would have with the format, since it was last packed, and how many they were */
-typedef struct {
-  double  missed_ms;
-  int64_t products;
-} tc_spmm_wait;
-
 struct tc_spmm {
   const tc_backend     *backend;
   tc_spmm_options       options;
   int                   sm;
-  int                   seen; // `key` and what follows are valid
-  tc_key                key;
-  tc_spmm_traits        traits;
-  tc_survey             survey;
-  int32_t               longest_column; // -1: not counted yet
-  tc_spmm_wait          wait[TC_SPMM_CONVERSIONS];
+  void                 *begun; // a survey ahead of the first product, for `begun_for`
+  tc_key                begun_for;
+  tc_spmm_patterns      patterns;
   room                  rooms[NUM_ROOMS];
   const tc_spmm_kernel *last;
   int64_t               count;
-  char                  why[200];
+  tc_spmm_reason        reason; // of the last choice
+  char                  why[200]; // the same in words, when asked for
 };
 
 static const char of_tiles[] = "bittcf"; // the format of tiles
+static const char of_rows[]  = "csr";    // that of no packing
 
 /* Formats whose kernels multiply the structural zeros of a tile */
 static const char *const with_structural_zeros[] = {of_tiles, "bcsr"};
@@ -58,23 +51,28 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
   TC_CHECK(*spmm != NULL, TC_ERR_MEMORY, "no host memory for products with dense blocks");
   (*spmm)->backend = backend;
   (*spmm)->options = *options;
-  (*spmm)->sm      = sm;
+  (*spmm)->sm            = sm;
+  (*spmm)->patterns.last = (*spmm)->patterns.pattern;
   return TC_OK;
 }
 
-static void forget_pattern(tc_spmm *S)
+static void forget_pattern(const tc_spmm *S, tc_spmm_pattern *P)
 {
-  S->backend->release(S->survey.list);
-  S->survey         = (tc_survey){.list = NULL};
-  S->longest_column = -1;
-  memset(S->wait, 0, sizeof S->wait);
-  S->seen           = 0;
+  S->backend->release(P->survey.list);
+  *P = (tc_spmm_pattern){.longest_column = -1};
+}
+
+static void drop_survey(tc_spmm *S)
+{
+  if (S->begun != NULL) S->backend->survey_end(S->begun, NULL, NULL, NULL);
+  S->begun = NULL;
 }
 
 void tc_spmm_destroy(tc_spmm **spmm)
 {
   if (*spmm == NULL) return;
-  forget_pattern(*spmm);
+  for (int i = 0; i < TC_SPMM_PATTERNS; ++i) forget_pattern(*spmm, &(*spmm)->patterns.pattern[i]);
+  drop_survey(*spmm);
   for (int r = 0; r < NUM_ROOMS; ++r) (*spmm)->backend->release((*spmm)->rooms[r].local);
   free(*spmm);
   *spmm = NULL;
@@ -97,45 +95,68 @@ static tc_status reserve(tc_spmm *S, room_id id, size_t bytes, double **local)
 
 int tc_spmm_has_seen(const tc_spmm *S, const tc_key *key)
 {
-  return S->seen && S->key.id == key->id && S->key.pattern == key->pattern && S->key.nnz == key->nnz;
+  return tc_spmm_patterns_find(&S->patterns, key) != NULL;
+}
+
+int tc_spmm_recall(tc_spmm *S, const tc_key *key)
+{
+  tc_spmm_pattern *P = tc_spmm_patterns_find(&S->patterns, key);
+
+  if (P != NULL) S->patterns.last = P;
+  return P != NULL;
+}
+
+tc_status tc_spmm_look_ahead(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
+{
+  if (S->sm == 0 || tc_spmm_has_seen(S, key) || (S->begun != NULL && tc_spmm_same_pattern(&S->begun_for, key))) return TC_OK;
+  drop_survey(S);
+  TC_CALL(tc_from_backend(S->backend, S->backend->survey_begin(rows, &S->begun, stream)));
+  S->begun_for = *key;
+  return TC_OK;
 }
 
 tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, tc_stream stream)
 {
-  tc_status status;
+  tc_spmm_pattern *P;
+  tc_status        status;
 
-  if (tc_spmm_has_seen(S, key)) return TC_OK;
-  forget_pattern(S);
+  if (tc_spmm_recall(S, key)) return TC_OK;
+  S->patterns.last = P = tc_spmm_patterns_place(&S->patterns, key);
+  forget_pattern(S, P);
   if (S->sm > 0) { // the host has one kernel, which needs no lists
-    status = S->backend->survey(rows, &S->survey, stream);
-    if (status != TC_OK) forget_pattern(S);
+    TC_CALL(tc_spmm_look_ahead(S, key, rows, stream));
+    status   = S->backend->survey_end(S->begun, rows, &P->survey, stream);
+    S->begun = NULL;
+    if (status != TC_OK) forget_pattern(S, P);
     TC_CALL(tc_from_backend(S->backend, status));
   }
-  S->traits = tc_spmm_traits_of(rows, &S->survey);
-  S->key    = *key;
-  S->seen   = 1;
+  P->traits = tc_spmm_traits_of(rows, &P->survey);
+  P->key    = *key;
+  P->seen   = 1;
   return TC_OK;
 }
 
 tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *entries)
 {
-  if (S->longest_column < 0) {
+  tc_spmm_pattern *P = S->patterns.last;
+
+  if (P->longest_column < 0) {
     int32_t *count = calloc((size_t)rows->num_cols + 1, sizeof *count);
 
     TC_CHECK(count != NULL, TC_ERR_MEMORY, "no host memory to count the entries of %d columns", rows->num_cols);
-    S->longest_column = 0;
+    P->longest_column = 0;
     for (int64_t e = 0; e < rows->nnz; ++e) {
-      if (++count[rows->col[e]] > S->longest_column) S->longest_column = count[rows->col[e]];
+      if (++count[rows->col[e]] > P->longest_column) P->longest_column = count[rows->col[e]];
     }
     free(count);
   }
-  *entries = S->longest_column;
+  *entries = P->longest_column;
   return TC_OK;
 }
 
 void tc_spmm_list_rows(const tc_spmm *S, tc_csr_view *view)
 {
-  tc_survey_put(&S->survey, S->survey.list, view);
+  tc_survey_put(&S->patterns.last->survey, S->patterns.last->survey.list, view);
 }
 
 /* `name` NULL: the first of the format */
@@ -180,7 +201,7 @@ static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, int32_t n, tc_preci
   const tc_spmm_kernel *kernel = NULL;
   const char           *format;
 
-  for (int rule = 0; kernel == NULL && (format = tc_spmm_next_rule(&S->traits, n, precision, &rule)) != NULL;) {
+  for (int rule = 0; kernel == NULL && (format = tc_spmm_next_rule(&S->patterns.last->traits, n, precision, &rule)) != NULL;) {
     if (is_allowed(S, format)) kernel = find_kernel(S, format, NULL, precision);
   }
   return kernel;
@@ -196,25 +217,22 @@ static int is_asked_for(const tc_spmm *S, tc_precision precision)
 
 static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_spmm_kernel **kernel)
 {
-  size_t used;
-
   *kernel = NULL;
-  TC_CHECK(S->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
+  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   if (is_asked_for(S, precision)) {
     TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
     *kernel = find_kernel(S, S->options.format, S->sm > 0 ? S->options.kernel : NULL, precision);
     TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, tc_precision_name(precision), S->backend->name, S->sm);
-    snprintf(S->why, sizeof S->why, "asked for");
+    S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST};
     return TC_OK;
   }
-  if (S->sm == 0) snprintf(S->why, sizeof S->why, "host backend");
-  else tc_spmm_say_traits(&S->traits, n, sizeof S->why, S->why);
-  used = strlen(S->why);
+  S->reason = (tc_spmm_reason){.basis = S->sm == 0 ? TC_SPMM_BY_HOST : TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
   if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = find_kernel(S, of_tiles, NULL, precision);
-  if (*kernel != NULL) snprintf(S->why + used, sizeof S->why - used, "; rows reordered");
+  if (*kernel != NULL) S->reason.reordered = 1;
   else *kernel = find_by_rules(S, n, precision);
   if (*kernel == NULL && precision != TC_PRECISION_F64) {
-    snprintf(S->why + used, sizeof S->why - used, "; no kernel in %s%s", tc_precision_name(precision), S->options.exact_nonfinite ? " without structural zeros" : "");
+    S->reason.missing = tc_precision_name(precision);
+    S->reason.exact   = S->options.exact_nonfinite;
     *kernel = find_by_rules(S, n, TC_PRECISION_F64);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
@@ -229,22 +247,39 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
 int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_packed)
 {
   const int     conversion = S->sm > 0 && S->options.format == NULL && kernel->precision == TC_PRECISION_F64 ? tc_spmm_conversion_find(kernel->format) : -1;
-  const size_t  used       = strlen(S->why);
   double        cost;
   tc_spmm_wait *W;
 
   if (conversion < 0) return 1;
-  W    = &S->wait[conversion];
-  cost = tc_spmm_conversion_ms(conversion, &S->traits);
-  if (!is_packed) W->missed_ms += tc_spmm_gain_ms(conversion, &S->traits, n);
+  W    = &S->patterns.last->wait[conversion];
+  cost = tc_spmm_conversion_ms(conversion, &S->patterns.last->traits);
+  if (!is_packed) W->missed_ms += tc_spmm_gain_ms(conversion, &S->patterns.last->traits, n);
   if (!is_packed && W->missed_ms < cost) {
     ++W->products;
-    snprintf(S->why + used, sizeof S->why - used, "; %s when %.3f ms are made up for, %.3f by now", kernel->format, cost, W->missed_ms);
+    S->reason.awaited   = kernel->format;
+    S->reason.cost_ms   = cost;
+    S->reason.missed_ms = W->missed_ms;
     return 0;
   }
   W->missed_ms = 0;
-  if (W->products > 0) snprintf(S->why + used, sizeof S->why - used, "; straight from CSR %lld times before that paid", (long long)W->products);
+  S->reason.straight = W->products;
   return 1;
+}
+
+tc_status tc_spmm_choose_between(tc_spmm *S, int32_t n, const char *packed, const tc_spmm_kernel **kernel)
+{
+  const char *const asked = S->options.format, *format = asked;
+  int               rule = 0;
+
+  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
+  if (asked == NULL || (strcmp(asked, of_rows) != 0 && strcmp(asked, packed) != 0)) {
+    do format = tc_spmm_next_rule(&S->patterns.last->traits, n, TC_PRECISION_F64, &rule);
+    while (format != NULL && strcmp(format, of_rows) != 0 && strcmp(format, packed) != 0);
+    S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
+  } else S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST};
+  *kernel = find_kernel(S, format != NULL ? format : of_rows, NULL, TC_PRECISION_F64);
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", format ? format : of_rows, S->backend->name, S->sm);
+  return TC_OK;
 }
 
 tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
@@ -258,7 +293,7 @@ tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel 
     if (kernels[i].b_transposed && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
-  snprintf(S->why, sizeof S->why, "%d columns, B transposed", n);
+  S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_TRANSPOSED_B, .n = n};
   return TC_OK;
 }
 
@@ -360,8 +395,9 @@ const tc_spmm_kernel *tc_spmm_last(const tc_spmm *S)
   return S->last;
 }
 
-const char *tc_spmm_why(const tc_spmm *S)
+const char *tc_spmm_why(tc_spmm *S)
 {
+  tc_spmm_say(&S->reason, sizeof S->why, S->why);
   return S->why;
 }
 

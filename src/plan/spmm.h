@@ -33,11 +33,17 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 void      tc_spmm_destroy(tc_spmm **spmm);
 
 /*
-  Looks at the pattern unless it is that of `key` already: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR where the backend is,
+  Looks at the pattern unless it is that of `key` already, or of the key before: what the choice of a kernel depends on, and the lists of rows. `rows` is CSR where the backend is,
   without values. Waits for the device; on the host there is nothing to find out.
 */
 tc_status tc_spmm_look(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
+
+/* Enqueues what tc_spmm_look() is going to wait for, if it has anything to find out */
+tc_status tc_spmm_look_ahead(tc_spmm *spmm, const tc_key *key, const tc_csr_view *rows, tc_stream stream);
 int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
+
+/* Has the pattern been looked at? Then it is the one last looked at from now on, of which two are known. What follows is about that one */
+int tc_spmm_recall(tc_spmm *spmm, const tc_key *key);
 
 /* Entries of the longest column of the pattern last looked at, counted in `rows` when first asked for. Errors: TC_ERR_MEMORY */
 tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t *entries);
@@ -55,6 +61,12 @@ tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const 
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /*
+  In F64, between CSR and a format that is packed already: what is asked for, if it is one of them, else the first of the two that the rules name.
+  Errors: TC_ERR_UNSUPPORTED
+*/
+tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *packed, const tc_spmm_kernel **kernel);
+
+/*
   Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that the kernel for CSR is to? Counts the product.
   `is_packed`: the format is there. Always now but in F64: products straight from CSR would be more exact than those that follow.
 */
@@ -68,7 +80,7 @@ tc_status tc_spmm_multiply(tc_spmm *spmm, const tc_spmm_kernel *kernel, const vo
 
 /* The last product and the number of them, for views: its kernel (NULL: none yet), why that one, and the memory held on the backend */
 const tc_spmm_kernel *tc_spmm_last(const tc_spmm *spmm);
-const char           *tc_spmm_why(const tc_spmm *spmm);
+const char           *tc_spmm_why(tc_spmm *spmm);
 int64_t               tc_spmm_count(const tc_spmm *spmm);
 size_t                tc_spmm_bytes(const tc_spmm *spmm);
 const tc_backend     *tc_spmm_backend(const tc_spmm *spmm);

@@ -1,6 +1,5 @@
 #include "spmm_rules.h"
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 /* What a rule may ask for */
@@ -47,7 +46,8 @@ static const rule_row rules[] = {
   {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}                            },
   {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}                          },
   {"bittcf", 0, {{0}}                                                                                         },
-  {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 256)}                                              },
+  {"hybrid", 2, {BELOW(SCATTERED, 0.15), BELOW(LONGEST_ROW, 256)}                                             },
+  {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 110)}                                              },
   {"csr",    0, {{0}}                                                                                         },
 };
 
@@ -126,9 +126,4 @@ const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, tc_precision p
     if (holds) return row[r].format;
   }
   return NULL;
-}
-
-void tc_spmm_say_traits(const tc_spmm_traits *T, int32_t n, size_t size, char words[])
-{
-  snprintf(words, size, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%; %.1f entries per tile", n, T->mean_row, T->longest_row, 100 * T->scattered, T->per_tile);
 }

@@ -21,6 +21,3 @@ const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, tc_precis
 int    tc_spmm_conversion_find(const char *format);
 double tc_spmm_conversion_ms(int conversion, const tc_spmm_traits *traits);
 double tc_spmm_gain_ms(int conversion, const tc_spmm_traits *traits, int32_t n);
-
-/* What a choice was made by, in words */
-void tc_spmm_say_traits(const tc_spmm_traits *traits, int32_t n, size_t size, char words[]);

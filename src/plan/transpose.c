@@ -6,7 +6,8 @@ struct tc_transpose {
   tc_plan          *plan;   // of A^T
   double           *values; // [nnz], of A^T in the order of CSR, local, scratch of a refill
   int32_t          *perm;   // [nnz], where they are in A, local; the end of the allocation that begins with `values`
-  int64_t           nnz;
+  int64_t           nnz;     // -1: not built
+  int32_t          *row_ptr; // of A^T, and its columns behind, local, if its rows have been asked for
 };
 
 tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *options, tc_transpose **transpose)
@@ -20,15 +21,18 @@ tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *
   TC_CHECK(*transpose != NULL, TC_ERR_MEMORY, "no host memory for a transpose");
   (*transpose)->backend = backend;
   (*transpose)->plan    = plan;
+  (*transpose)->nnz     = -1;
   return TC_OK;
 }
 
 static void release_arrays(tc_transpose *T)
 {
   T->backend->release(T->values);
-  T->values = NULL;
-  T->perm   = NULL;
-  T->nnz    = 0;
+  T->backend->release(T->row_ptr);
+  T->values  = NULL;
+  T->row_ptr = NULL;
+  T->perm    = NULL;
+  T->nnz     = -1;
 }
 
 void tc_transpose_destroy(tc_transpose **transpose)
@@ -100,4 +104,26 @@ tc_status tc_transpose_refill(tc_transpose *T, const double *csr_val, const tc_k
 {
   TC_CALL(tc_from_backend(T->backend, T->backend->gather(T->nnz, T->perm, csr_val, T->values, stream)));
   return tc_plan_refill(T->plan, T->values, key, verdict, stream);
+}
+
+tc_status tc_transpose_rows(tc_transpose *T, const tc_csr_local *A, tc_csr_view *rows, tc_stream stream)
+{
+  const tc_backend *backend = T->backend;
+
+  TC_CHECK(T->nnz == A->nnz, TC_ERR_ARG, "rows of a transpose that is not built");
+  if (T->row_ptr == NULL) {
+    void     *memory;
+    tc_status status;
+
+    TC_CALL(tc_from_backend(backend, backend->alloc(((size_t)A->num_cols + 1 + (size_t)A->nnz) * sizeof *T->row_ptr, &memory)));
+    T->row_ptr = memory;
+    status     = backend->transpose(A, T->row_ptr, T->row_ptr + A->num_cols + 1, T->perm, stream); // the same permutation
+    if (status != TC_OK) {
+      backend->release(memory);
+      T->row_ptr = NULL;
+    }
+    TC_CALL(tc_from_backend(backend, status));
+  }
+  *rows = (tc_csr_view){.num_rows = A->num_cols, .num_cols = A->num_rows, .nnz = A->nnz, .row_ptr = T->row_ptr, .col = T->row_ptr + A->num_cols + 1, .val = T->values};
+  return TC_OK;
 }

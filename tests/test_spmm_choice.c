@@ -1,0 +1,214 @@
+/*
+  Products with dense blocks on a device as far as that needs none: the choice of a kernel, and surveys of patterns ahead of a product. The lists and counts of a survey are
+  in test_survey.c.
+*/
+#include "spmm_test.h"
+#include <string.h>
+
+static const tc_spmm_options by_default = {NULL};
+
+/* Has the device tiles? */
+static int with_tiles;
+
+/* `view` says how many columns it takes */
+static int suits_wider(const void *view, int32_t n)
+{
+  return n >= *(const int32_t *)view;
+}
+
+static const tc_spmm_kernel *device_kernels(int *num)
+{
+  static const tc_spmm_kernel kernels[] = {
+    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 0},
+    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 1},
+    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL,        NULL, NULL, 0},
+    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, suits_wider, NULL, NULL, 0},
+  };
+
+  *num = with_tiles ? 4 : 2;
+  return kernels;
+}
+
+/* `name` of the kernel, NULL: there is none */
+static void expect_choice(const char *generator, int32_t size, int32_t n, const tc_spmm_options *options, const char *name)
+{
+  tc_matrix             A       = matrix_of(generator, size);
+  const tc_csr_view     view    = view_of(&A);
+  const tc_key          key     = key_of(&A, 1);
+  const int32_t         fewest  = 48;
+  tc_backend            backend = *tc_backend_host();
+  const tc_spmm_kernel *kernel;
+  tc_spmm              *S;
+
+  backend.probe        = device_probe;
+  backend.spmm_kernels = device_kernels;
+  ASSERT_OK(tc_spmm_create(&backend, options, &S));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  if (name) {
+    ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+    assert_string_equal(kernel->name, name);
+    /* once the format is there, the other of its kernels where that suits, but not in place of one that was asked for */
+    assert_string_equal(tc_spmm_refine(S, kernel, &fewest, n)->name, strcmp(name, "bittcf") == 0 && options->kernel == NULL && n >= fewest ? "cluster" : name);
+    print_message("%s, %d columns: %s (%s)\n", generator, n, kernel->name, tc_spmm_why(S));
+  } else assert_int_equal(tc_spmm_choose(S, n, &kernel), TC_ERR_UNSUPPORTED);
+  tc_spmm_destroy(&S);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+/* Between CSR and what is packed: what is asked for if it is one of the two, else what the rules name first */
+static void expect_between(const char *generator, int32_t size, const char *asked, const char *name)
+{
+  const tc_spmm_options options = {.format = asked};
+  tc_matrix             A       = matrix_of(generator, size);
+  const tc_csr_view     view    = view_of(&A);
+  const tc_key          key     = key_of(&A, 1);
+  tc_backend            backend = *tc_backend_host();
+  const tc_spmm_kernel *kernel;
+  tc_spmm              *S;
+
+  backend.probe        = device_probe;
+  backend.spmm_kernels = device_kernels;
+  ASSERT_OK(tc_spmm_create(&backend, &options, &S));
+  assert_int_equal(tc_spmm_choose_between(S, 32, "hybrid", &kernel), TC_ERR_ARG); // nobody has looked at the pattern
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  ASSERT_OK(tc_spmm_choose_between(S, 32, "hybrid", &kernel));
+  assert_string_equal(kernel->name, name);
+  tc_spmm_destroy(&S);
+  free((void *)view.row_ptr);
+  tc_matrix_free(&A);
+}
+
+static void choices_between(void **state)
+{
+  (void)state;
+  with_tiles = 1;
+  expect_between("elasticity", 6, NULL, "hybrid");
+  expect_between("elasticity", 6, "bittcf", "hybrid"); // neither of the two
+  expect_between("elasticity", 6, "csr", "csr");
+  expect_between("like_pdb1HYS", 3000, NULL, "csr");
+  expect_between("rmat", 10, NULL, "csr");
+  expect_between("rmat", 10, "hybrid", "hybrid");
+}
+
+/* A device's survey, counted */
+static int surveys_begun, surveys_ended, surveys_dropped;
+
+static tc_status counted_begin(const tc_csr_view *rows, void **begun, tc_stream stream)
+{
+  ++surveys_begun;
+  return tc_backend_host()->survey_begin(rows, begun, stream);
+}
+
+static tc_status counted_end(void *begun, const tc_csr_view *rows, tc_survey *survey, tc_stream stream)
+{
+  ++*(rows ? &surveys_ended : &surveys_dropped);
+  return tc_backend_host()->survey_end(begun, rows, survey, stream);
+}
+
+static void expect_surveys(int begun, int ended, int dropped)
+{
+  assert_int_equal(surveys_begun, begun);
+  assert_int_equal(surveys_ended, ended);
+  assert_int_equal(surveys_dropped, dropped);
+}
+
+/* A survey that was begun ahead is the one that is waited for, once; patterns of two keys are known at a time, of one id the last */
+static void surveys_ahead(void **state)
+{
+  tc_matrix         A       = matrix_of("long487", 20), other = matrix_of("stencil7", 4);
+  const tc_csr_view view    = view_of(&A), short_rows = view_of(&other);
+  tc_key            key     = key_of(&A, 1), transposed = key_of(&A, 1), later = key_of(&A, 1);
+  tc_backend        backend = *tc_backend_host();
+  tc_csr_view       listed  = view;
+  tc_spmm          *S;
+
+  (void)state;
+  transposed.id        = -key.id;
+  later.pattern        = key.pattern + 1;
+  backend.probe        = device_probe;
+  backend.survey_begin = counted_begin;
+  backend.survey_end   = counted_end;
+  surveys_begun = surveys_ended = surveys_dropped = 0;
+  ASSERT_OK(tc_spmm_create(&backend, &by_default, &S));
+  ASSERT_OK(tc_spmm_look_ahead(S, &key, &view, NULL));
+  ASSERT_OK(tc_spmm_look_ahead(S, &key, &view, NULL));
+  expect_surveys(1, 0, 0);
+  assert_false(tc_spmm_has_seen(S, &key));
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  ASSERT_OK(tc_spmm_look_ahead(S, &key, &view, NULL)); // known by now
+  expect_surveys(1, 1, 0);
+  ASSERT_OK(tc_spmm_look(S, &transposed, &short_rows, NULL));
+  assert_true(tc_spmm_has_seen(S, &key) && tc_spmm_has_seen(S, &transposed));
+  tc_spmm_list_rows(S, &listed);
+  assert_int_equal(listed.num_long, 0);
+  assert_true(tc_spmm_recall(S, &key)); // its lists are those that kernels get again
+  tc_spmm_list_rows(S, &listed);
+  assert_int_equal(listed.num_long, A.num_rows);
+  assert_true(tc_spmm_recall(S, &transposed));
+  assert_false(tc_spmm_recall(S, &later)); // unknown: nothing changes
+  tc_spmm_list_rows(S, &listed);
+  assert_int_equal(listed.num_long, 0);
+  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+  expect_surveys(2, 2, 0);
+  ASSERT_OK(tc_spmm_look_ahead(S, &later, &view, NULL));
+  ASSERT_OK(tc_spmm_look(S, &later, &view, NULL));
+  assert_true(tc_spmm_has_seen(S, &later) && tc_spmm_has_seen(S, &transposed));
+  assert_false(tc_spmm_has_seen(S, &key));
+  tc_spmm_list_rows(S, &listed);
+  assert_int_equal(listed.num_long, A.num_rows);
+  expect_surveys(3, 3, 0);
+  ASSERT_OK(tc_spmm_look_ahead(S, &key, &view, NULL)); // nobody looks
+  tc_fault_arm(TC_FAULT_ALLOC, 1);
+  assert_int_not_equal(tc_spmm_look_ahead(S, &(tc_key){.id = 77}, &view, NULL), TC_OK);
+  assert_int_equal(tc_fault_arm(TC_FAULT_ALLOC, 0), 0);
+  expect_surveys(5, 3, 1);
+  ASSERT_OK(tc_spmm_look_ahead(S, &key, &view, NULL)); // nor does anybody now
+  tc_spmm_destroy(&S);
+  expect_surveys(6, 3, 2);
+  free((void *)view.row_ptr);
+  free((void *)short_rows.row_ptr);
+  tc_matrix_free(&A);
+  tc_matrix_free(&other);
+}
+
+static void choices(void **state)
+{
+  static const tc_spmm_options tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"}, no_clusters = {.format = "bittcf", .kernel = "bittcf"}, exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1}, reordered = {.reordered = 1}, exact_reordered = {.exact_nonfinite = 1, .reordered = 1};
+
+  (void)state;
+  for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
+    expect_choice("stencil27", 16, 8, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 16, &by_default, "hybrid");
+    expect_choice("stencil27", 16, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil7", 16, 64, &by_default, "hybrid");
+    expect_choice("elasticity", 8, 4, &by_default, "hybrid");
+    expect_choice("elasticity", 8, 8, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("laplace27", 12, 8, &by_default, "hybrid");
+    expect_choice("laplace27", 12, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
+    expect_choice("stencil27_window", 16, 8, &by_default, "csr");
+    expect_choice("stencil27_window", 16, 128, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 8, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 3000, 16, &by_default, with_tiles ? "bittcf" : "csr"); // rows of 204 entries, scattered
+    expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("elasticity", 8, 32, &exact, "hybrid");
+    expect_choice("elasticity", 8, 8, &tiles, with_tiles ? "bittcf" : NULL);
+    expect_choice("elasticity", 8, 8, &clusters, with_tiles ? "cluster" : NULL);
+    expect_choice("elasticity", 8, 64, &tiles, with_tiles ? "bittcf" : NULL);
+    expect_choice("elasticity", 8, 64, &no_clusters, with_tiles ? "bittcf" : NULL);
+    expect_choice("elasticity", 8, 32, &exact_tiles, NULL);
+    expect_choice("rmat", 10, 32, &by_default, "csr");
+    expect_choice("rmat", 10, 31, &reordered, "csr");
+    expect_choice("rmat", 10, 32, &reordered, with_tiles ? "bittcf" : "csr");
+    expect_choice("rmat", 10, 32, &exact_reordered, "csr");
+    expect_choice("long487", 64, 8, &by_default, "csr");
+  }
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
