@@ -335,7 +335,7 @@ bench_spmm() {
   bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
   bench_part spmm 150 "$(blocks | tr '\n' ' ')" 6 spmm -spmm_n 8,32,128 -groups 5 -group_ms 2
 }
-bench_spmm_t() { bench_part spmm_t 20 "elasticity_28 interpolation:40 restriction:40" 3 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
+bench_spmm_t() { bench_part spmm_t 30 "elasticity_28 stencil27:64 like_cant rmat:18 interpolation:40 restriction:40" 6 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 # of the cases of `blocks`, whose times in fp64 these are compared with
 bench_spmm_precision() { bench_part spmm_precision 150 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
