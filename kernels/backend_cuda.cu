@@ -35,7 +35,7 @@ static tc_status cuda_probe(int *sm)
 }
 
 extern "C" {
-#define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) tc_status launcher(const void *, const double *, const double *, double *, int, tc_stream);
+#define TC_KERNEL(op, format, arithmetic, precision, scalar, min_sm, launcher) tc_status launcher(const void *, const void *, const void *, void *, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
 #define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, scratch, launcher) \
@@ -53,13 +53,15 @@ tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
 tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
-tc_status tc_gather_cuda(int64_t, const int32_t *, const double *, double *, tc_stream);
+tc_status tc_gather_cuda(int64_t, const int32_t *, tc_scalar, const void *, void *, tc_stream);
+tc_status tc_widen_cuda(int64_t, int64_t, const float *, int64_t, double *, int64_t, tc_stream);
+tc_status tc_round_cuda(int64_t, int64_t, const double *, int64_t, float *, int64_t, tc_stream);
 }
 
 static const tc_kernel *cuda_kernels(int *num)
 {
   static const tc_kernel kernels[] = {
-#define TC_KERNEL(op, format, arithmetic, precision, min_sm, launcher) {#launcher, TC_OP_##op, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, launcher},
+#define TC_KERNEL(op, format, arithmetic, precision, scalar, min_sm, launcher) {#launcher, TC_OP_##op, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, launcher, TC_SCALAR_##scalar},
 #include "tc_kernels.h"
 #undef TC_KERNEL
   };
@@ -90,6 +92,16 @@ static const tc_converter *cuda_converters(int *num)
 
   *num = static_cast<int>(sizeof converters / sizeof converters[0]);
   return converters;
+}
+
+static tc_status cuda_take(size_t bytes, void **local, tc_stream stream)
+{
+  return tc_memory_take(bytes, local, static_cast<cudaStream_t>(stream));
+}
+
+static tc_status cuda_give(void *local, tc_stream stream)
+{
+  return tc_memory_give(local, static_cast<cudaStream_t>(stream));
 }
 
 /* From pageable memory the call returns when the source may be reused */
@@ -179,7 +191,7 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -18,8 +18,8 @@ struct tc_long_rows {
   `chain` is chain 32 * (warp of the team) + lane of segment `segment` of long row `r`. The threads of a block come here together; teams without a segment pass
   used = false. The atomic counter decides who adds, not in which order.
 */
-template <int max_threads>
-__device__ __forceinline__ void tc_finish_segment(double chain, bool used, int32_t segment, int32_t r, const tc_long_rows &L, const tc_output &out)
+template <int max_threads, typename V>
+__device__ __forceinline__ void tc_finish_segment(double chain, bool used, int32_t segment, int32_t r, const tc_long_rows &L, const tc_output<V> &out)
 {
   __shared__ double warp_sum[max_threads / tc_warp_size];
   const int         lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;

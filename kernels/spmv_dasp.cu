@@ -107,7 +107,7 @@ __device__ __forceinline__ double tc_segment_chain(const tc_dasp &D, int64_t beg
 
 /* A segment per team of four warps; the threads of a block come here together */
 template <bool mma>
-__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_segment, const double *x, const tc_output &out)
+__device__ __forceinline__ void tc_long_section(const tc_dasp &D, int32_t first_segment, const double *x, const tc_output<double> &out)
 {
   const int     lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const int32_t segment = first_segment + warp / tc_team;
@@ -150,7 +150,7 @@ __device__ __forceinline__ void tc_block_tiles(const tc_dasp &D, int64_t begin, 
 
 /* 8 medium rows per warp */
 template <bool ahead>
-__device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const tc_output &out)
+__device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t block, int lane, const double *x, const tc_output<double> &out)
 {
   if (block >= D.num_blocks) return;
   const tc_mma_lane at(lane);
@@ -186,7 +186,7 @@ __device__ __forceinline__ void tc_medium_section_mma(const tc_dasp &D, int32_t 
 }
 
 /* A medium row per lane */
-__device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t slot, const double *x, const tc_output &out)
+__device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t slot, const double *x, const tc_output<double> &out)
 {
   if (slot >= D.num_medium) return;
   const int32_t block = slot / TC_DASP_TILE_ROWS, g = slot % TC_DASP_TILE_ROWS, row = D.row_id[D.row_medium + slot];
@@ -224,7 +224,7 @@ __device__ __forceinline__ void tc_medium_section_fma(const tc_dasp &D, int32_t 
   32 tile rows of a short section per warp, one result pair per lane: the first `split` entries of a tile row belong to first_id, the others to second_id.
 */
 template <bool mma, int split>
-__device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t section, int32_t num, const int32_t *first_id, const int32_t *second_id, int32_t tile_row, int lane, const double *x, const tc_output &out)
+__device__ __forceinline__ void tc_short_section(const tc_dasp &D, int64_t section, int32_t num, const int32_t *first_id, const int32_t *second_id, int32_t tile_row, int lane, const double *x, const tc_output<double> &out)
 {
   double first = 0.0, second = 0.0;
 
@@ -277,7 +277,7 @@ template <bool mma, bool ahead, bool long_rows>
 constexpr int tc_dasp_min_blocks = mma && !ahead && !long_rows ? 16 : 0;
 
 template <bool mma, bool ahead, bool long_rows>
-static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>, tc_dasp_min_blocks<mma, ahead, long_rows>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
+static __global__ void __launch_bounds__(tc_dasp_max_threads<mma>, tc_dasp_min_blocks<mma, ahead, long_rows>) tc_spmv_dasp_kernel(const __grid_constant__ tc_dasp D, const __grid_constant__ tc_dasp_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output<double> out)
 {
   const int      threads = mma ? tc_dasp_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const int      after = (int)blockIdx.x - grid.long_end, per_round = grid.end[EMPTY];
@@ -324,7 +324,7 @@ static int64_t divide_up(int64_t a, int64_t b)
 }
 
 template <bool mma, bool ahead>
-static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
+static tc_status tc_spmv_dasp(const char *name, const void *view, const double *x, const tc_output<double> &out, tc_stream stream)
 {
   const tc_dasp *D                  = static_cast<const tc_dasp *>(view);
   const int      threads            = mma ? tc_dasp_mma_threads : D->scattered > tc_dasp_scattered ? tc_dasp_scattered_threads : tc_dasp_fma_threads;
@@ -347,15 +347,15 @@ static tc_status tc_spmv_dasp(const char *name, const void *view, const double *
   return tc_launch(name, D->num_long > 0 ? tc_spmv_dasp_kernel<mma, ahead, true> : tc_spmv_dasp_kernel<mma, ahead, false>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, out);
 }
 
-extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   const tc_dasp *D = static_cast<const tc_dasp *>(view);
 
-  if ((int64_t)D->longest_medium * D->num_medium > tc_dasp_uneven * (D->slot_pair13 - D->slot_medium)) return tc_spmv_dasp<true, true>("tc_spmv_dasp_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
-  return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  if ((int64_t)D->longest_medium * D->num_medium > tc_dasp_uneven * (D->slot_pair13 - D->slot_medium)) return tc_spmv_dasp<true, true>("tc_spmv_dasp_mma_f64", view, static_cast<const double *>(x), tc_output<double>{static_cast<const double *>(y), static_cast<double *>(z), static_cast<double>(sign)}, stream);
+  return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, static_cast<const double *>(x), tc_output<double>{static_cast<const double *>(y), static_cast<double *>(z), static_cast<double>(sign)}, stream);
 }
 
-extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, static_cast<const double *>(x), tc_output<double>{static_cast<const double *>(y), static_cast<double *>(z), static_cast<double>(sign)}, stream);
 }

@@ -9,7 +9,7 @@
           four warps, one for each quarter of 8 rows, mostly in one block; other slices have a warp each
   Lanes:  a lane owns a row; in wide slices entries 4i .. 4i + 3 of 8 rows are the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is
           C[g][g]
-  Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
+  Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
   Writes: z once for each row; partial and arrived for long rows (long_rows.cuh). Two products with one matrix must not overlap.
   Launch: 128 (mma), 128 or 512 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: tc_hybrid.h, docs/formats.md; diagonal of a tensor-core tile: Lu and
           Liu, SC'23, section 3
@@ -72,8 +72,8 @@ __device__ __forceinline__ int32_t tc_origin(const tc_hybrid &H, int32_t row)
 }
 
 /* The sum of the row that this lane owns, places being 4 */
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *x)
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
@@ -98,8 +98,8 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 }
 
 /* The same for slices of one or two entries */
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *x)
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
@@ -107,7 +107,7 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 
 #pragma unroll
   for (int k = 0; k < 2; ++k) {
-    if (k < length) sum = fma(tc_value<value_kind, stays>(H, val, 0, k, lane, S.width), __ldg(x + tc_column<index_kind>(block, lane, k, S.width, origin)), sum);
+    if (k < length) sum = fma(tc_value<value_kind, stays>(H, val, 0, k, lane, S.width), static_cast<double>(__ldg(x + tc_column<index_kind>(block, lane, k, S.width, origin))), sum);
   }
   return sum;
 }
@@ -116,8 +116,8 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
   Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
   columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
-template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const double *x, tc_mma_accumulator &acc)
+template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const V *x, tc_mma_accumulator &acc)
 {
   constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
   const char *block = tc_index_block(H, S.index);
@@ -158,8 +158,8 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
   A warp of a team adds up its 32 of the 128 chains of a segment: chain 32 * warp + lane in lane `lane`. Scalar in both kernels: with fragments, four accumulators and
   their registers made long rows slower (0.232 against 0.196 ms on 60000 rows of 1153, H200).
 */
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int warp, int lane, const double *x)
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int warp, int lane, const V *x)
 {
   const char *block = tc_index_block(H, S.index) + warp * tc_block_bytes<index_kind>;
   const char *val   = tc_value_base(H, S.val);
@@ -182,8 +182,8 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
   return chain;
 }
 
-template <typename way>
-__device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const double *x, const tc_output &out)
+template <typename way, typename V>
+__device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const V *x, const tc_output<V> &out)
 {
   if (8 * quarter >= S.num_rows) return;
   const tc_mma_lane  at(lane);
@@ -202,8 +202,8 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   }
 }
 
-template <typename way>
-__device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const double *x, const tc_output &out)
+template <typename way, typename V>
+__device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const V *x, const tc_output<V> &out)
 {
   if (lane >= S.num_rows) return;
   const int     length = S.full ? S.width : H.length[tc_warp_size * s + lane];
@@ -218,8 +218,8 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   tc_finish_row(sum, row, out);
 }
 
-template <typename way, bool segments>
-static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const double *__restrict__ x, const __grid_constant__ tc_output out)
+template <typename way, bool segments, typename V>
+static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const V *__restrict__ x, const __grid_constant__ tc_output<V> out)
 {
   constexpr bool mma = way::batch > 0;
   const int      threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
@@ -266,7 +266,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
     if (i < H.num_empty) {
       const int32_t row = H.row_id[H.num_long + H.num_sliced + i];
 
-      out.z[row] = out.y ? out.y[row] : 0.0;
+      out.z[row] = out.y ? out.y[row] : V(0);
     }
   }
 }
@@ -356,17 +356,17 @@ static bool one_crowded_wave(int64_t num_ctas, const tc_device_size *size)
   return num_ctas > (int64_t)tc_hybrid_mma<false, true>::min_blocks * size->num_sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false, true>::min_blocks * size->num_sms;
 }
 
-template <template <bool, bool> class way, bool segments>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const double *x, const tc_output &out, tc_stream stream)
+template <template <bool, bool> class way, bool segments, typename V>
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const V *x, const tc_output<V> &out, tc_stream stream)
 {
   constexpr bool may_stay = way<segments, true>::stays;
-  const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments> : tc_spmv_hybrid_kernel<way<segments, false>, segments>;
+  const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments, V> : tc_spmv_hybrid_kernel<way<segments, false>, segments, V>;
 
   return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
-template <bool mma, bool with_16_bits>
-static tc_status tc_spmv_hybrid(const char *name, const void *view, const double *x, const tc_output &out, tc_stream stream)
+template <bool mma, bool with_16_bits, typename V>
+static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, const tc_output<V> &out, tc_stream stream)
 {
   const tc_hybrid      *H       = static_cast<const tc_hybrid *>(view);
   const int             threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
@@ -387,31 +387,49 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const double
   auto launch = [&](auto segments) {
     constexpr bool any = decltype(segments)::value;
 
-    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any> : tc_launch_hybrid<tc_hybrid_fma_16bit, any>)(name, H, grid, num, threads, stays, x, out, stream);
-    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any> : tc_launch_hybrid<tc_hybrid_mma, any>)(name, H, grid, num, threads, stays, x, out, stream);
-    else return tc_launch_hybrid<tc_hybrid_fma, any>(name, H, grid, num, threads, stays, x, out, stream);
+    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, x, out, stream);
+    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, x, out, stream);
+    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, x, out, stream);
   };
 
   return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());
 }
 
-extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+/* --- launchers, for vectors of doubles or floats --- */
+
+template <bool mma, bool with_16_bits, typename V>
+static tc_status tc_spmv_hybrid_of(const char *name, const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<true, false>("tc_spmv_hybrid_mma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<mma, with_16_bits>(name, view, static_cast<const V *>(x), tc_output<V>{static_cast<const V *>(y), static_cast<V *>(z), static_cast<double>(sign)}, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<false, false>("tc_spmv_hybrid_fma_f64", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid_of<true, false, double>("tc_spmv_hybrid_mma_f64", view, x, y, z, sign, stream);
+}
+
+extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid_of<false, false, double>("tc_spmv_hybrid_fma_f64", view, x, y, z, sign, stream);
+}
+
+extern "C" tc_status tc_spmv_hybrid_mma_single(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid_of<true, false, float>("tc_spmv_hybrid_mma_single", view, x, y, z, sign, stream);
+}
+
+extern "C" tc_status tc_spmv_hybrid_fma_single(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  return tc_spmv_hybrid_of<false, false, float>("tc_spmv_hybrid_fma_single", view, x, y, z, sign, stream);
 }
 
 /* The same for matrices that may have values of 16 bits: kernels of their own, which leaves the others as fast as they are */
-extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<true, true>("tc_spmv_hybrid_mma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid_of<true, true, double>("tc_spmv_hybrid_mma_16bit", view, x, y, z, sign, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  return tc_spmv_hybrid<false, true>("tc_spmv_hybrid_fma_16bit", view, x, tc_output{y, z, static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid_of<false, true, double>("tc_spmv_hybrid_fma_16bit", view, x, y, z, sign, stream);
 }

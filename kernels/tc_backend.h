@@ -14,10 +14,10 @@ extern "C" {
 typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1; y may be z. x [num_cols], y and z [num_rows], all local. `view` is the format's struct with local pointers.
-  Enqueues one launch and neither allocates nor synchronises.
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1; y may be z. x [num_cols], y and z [num_rows], all local and of the kernel's scalar. `view` is the format's struct with
+  local pointers. Enqueues one launch and neither allocates nor synchronises.
 */
-typedef tc_status (*tc_spmv_fn)(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream);
+typedef tc_status (*tc_spmv_fn)(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
 /* One row of the kernel table */
 typedef struct {
@@ -28,6 +28,7 @@ typedef struct {
   tc_precision  precision;
   int           min_sm; // smallest compute capability it runs on, 10 * major + minor; 0 for the host
   tc_spmv_fn    spmv;
+  tc_scalar     scalar; // of the vectors
 } tc_kernel;
 
 /* One row of the table of converters: how a format's arrays are made where the matrix lives */
@@ -54,6 +55,9 @@ typedef struct {
   const tc_converter *(*converters)(int *num);
   tc_status (*alloc)(size_t bytes, void **local); // bytes == 0 gives NULL
   void (*release)(void *local);                   // NULL is fine
+  /* The same for what is enqueued on one stream, before it is given back there; neither waits */
+  tc_status (*take)(size_t bytes, void **local, tc_stream stream);
+  tc_status (*give)(void *local, tc_stream stream);
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);
@@ -69,8 +73,11 @@ typedef struct {
     row of A. May wait for the device.
   */
   tc_status (*transpose)(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t_col, int32_t *perm, tc_stream stream);
-  /* to[i] = from[perm[i]], i < n, all local. Enqueues */
-  tc_status (*gather)(int64_t n, const int32_t *perm, const double *from, double *to, tc_stream stream);
+  /* to[i] = from[perm[i]], i < n, of that scalar, all local. Enqueues */
+  tc_status (*gather)(int64_t n, const int32_t *perm, tc_scalar scalar, const void *from, void *to, tc_stream stream);
+  /* to[i + j * ld_to] = from[i + j * ld_from], i < rows, j < n, all local; exact, or rounded as tc_scalar says. Enqueue */
+  tc_status (*widen)(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
+  tc_status (*round)(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream);
   /* Work enqueued on `stream` from now on starts after everything enqueued on `other` so far; no host wait */
   tc_status (*wait)(tc_stream stream, tc_stream other);
   tc_status (*synchronize)(tc_stream stream);

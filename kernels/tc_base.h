@@ -54,6 +54,12 @@ int tc_fault(tc_fault_point point);
 */
 typedef enum { TC_PRECISION_F64, TC_PRECISION_F32, TC_PRECISION_TF32, TC_PRECISION_BF16, TC_PRECISION_F16 } tc_precision;
 
+/*
+  What the arrays of a program hold: the values of its matrix, vectors, dense blocks. F32 is widened, which is exact; all else is as for F64, and only the finished result is
+  rounded, to the nearest, ties to even.
+*/
+typedef enum { TC_SCALAR_F64, TC_SCALAR_F32 } tc_scalar;
+
 /* The pattern of a sparse matrix in compressed sparse row form, host side, columns ascending within a row */
 typedef struct {
   int32_t        num_rows, num_cols;

@@ -17,16 +17,18 @@ __device__ __forceinline__ T tc_load_stream(const T *p)
 }
 
 /* x at a packed column; padding (negative) reads nothing and counts as 0 */
-__device__ __forceinline__ double tc_gather(const double *x, int32_t col)
+template <typename V>
+__device__ __forceinline__ double tc_gather(const V *x, int32_t col)
 {
   return col >= 0 ? __ldg(x + col) : 0.0;
 }
 
-/* Where a product goes: z = A x if y is NULL, else z = y + sign A x, sign 1.0 or -1.0: the product with it is exact. y may be z. */
+/* Where a product goes: z = A x if y is NULL, else z = y + sign A x, sign 1.0 or -1.0: the product with it is exact. y may be z. Vectors of doubles or floats. */
+template <typename V>
 struct tc_output {
-  const double *y;
-  double       *z;
-  double        sign;
+  const V *y;
+  V       *z;
+  double   sign;
 };
 
 /* Sum over the lanes of a warp, always paired 16, 8, 4, 2, 1 apart; every lane gets it. The host's butterfly() adds in the same order. */
@@ -58,11 +60,12 @@ __device__ __forceinline__ uint64_t tc_warp_largest(uint64_t v)
 }
 
 /* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
-__device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_output &out)
+template <typename V>
+__device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_output<V> &out)
 {
   sum = __dadd_rn(sum, 0.0);
-  if (out.y) sum = fma(out.sign, sum, out.y[row]);
-  __stcs(out.z + row, sum);
+  if (out.y) sum = fma(out.sign, sum, static_cast<double>(out.y[row]));
+  __stcs(out.z + row, static_cast<V>(sum));
 }
 
 /* What the present device has of something; `name` is that of the launcher */

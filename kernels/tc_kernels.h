@@ -1,16 +1,18 @@
 /*
   The tables of device kernels and converters. backend_cuda.cu includes this for the prototypes and for the registries. A new kernel is one .cu file and one row.
   min_sm says where a kernel can run; which one should run is the plan's choice (src/plan/choose.c). The precision of a kernel for vectors is the narrowest of the
-  values that it reads; it accumulates in double precision. A kernel for dense blocks reads exactly its precision: tc_spmm.h.
+  values that it reads; it accumulates in double precision; its vectors hold numbers of `scalar`. A kernel for dense blocks reads exactly its precision: tc_spmm.h.
 */
 #ifdef TC_KERNEL
-/*        op    format    arithmetic precision min_sm launcher             ; a matrix gets the first row that reads its precision */
-TC_KERNEL(SPMV, "dasp",   MMA,       F64,      80,    tc_spmv_dasp_mma_f64)
-TC_KERNEL(SPMV, "dasp",   FMA,       F64,      60,    tc_spmv_dasp_fma_f64)
-TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     80,    tc_spmv_hybrid_mma_f64)
-TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     60,    tc_spmv_hybrid_fma_f64)
-TC_KERNEL(SPMV, "hybrid", MMA,       F16,      80,    tc_spmv_hybrid_mma_16bit)
-TC_KERNEL(SPMV, "hybrid", FMA,       F16,      60,    tc_spmv_hybrid_fma_16bit)
+/*        op    format    arithmetic precision scalar min_sm launcher             ; a matrix gets the first row for its vectors, or for F64, that reads its precision */
+TC_KERNEL(SPMV, "dasp",   MMA,       F64,      F64,   80,    tc_spmv_dasp_mma_f64)
+TC_KERNEL(SPMV, "dasp",   FMA,       F64,      F64,   60,    tc_spmv_dasp_fma_f64)
+TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     F64,   80,    tc_spmv_hybrid_mma_f64)
+TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F64,   60,    tc_spmv_hybrid_fma_f64)
+TC_KERNEL(SPMV, "hybrid", MMA,       F16,      F64,   80,    tc_spmv_hybrid_mma_16bit)
+TC_KERNEL(SPMV, "hybrid", FMA,       F16,      F64,   60,    tc_spmv_hybrid_fma_16bit)
+TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     F32,   80,    tc_spmv_hybrid_mma_single)
+TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F32,   60,    tc_spmv_hybrid_fma_single)
 #endif
 
 #ifdef TC_SPMM_KERNEL

@@ -129,7 +129,13 @@ extern "C" tc_status tc_transpose_cuda(const tc_csr_local *A, int32_t *t_row_ptr
   return status == TC_OK ? end : status;
 }
 
-extern "C" tc_status tc_gather_cuda(int64_t n, const int32_t *perm, const double *from, double *to, tc_stream stream)
+template <typename T>
+static tc_status gather(int64_t n, const int32_t *perm, const void *from, void *to, tc_stream stream)
 {
-  return tc_launch("tc_gather", tc_gather_kernel<double>, blocks_for(n), tc_transpose_threads, static_cast<cudaStream_t>(stream), n, perm, from, to);
+  return tc_launch("tc_gather", tc_gather_kernel<T>, blocks_for(n), tc_transpose_threads, static_cast<cudaStream_t>(stream), n, perm, static_cast<const T *>(from), static_cast<T *>(to));
+}
+
+extern "C" tc_status tc_gather_cuda(int64_t n, const int32_t *perm, tc_scalar scalar, const void *from, void *to, tc_stream stream)
+{
+  return (scalar == TC_SCALAR_F32 ? gather<float> : gather<double>)(n, perm, from, to, stream);
 }

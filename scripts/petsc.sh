@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # Provides a PETSc build and prints two words, PETSC_DIR and PETSC_ARCH, on standard output (progress goes to standard error).
 #
-#   scripts/petsc.sh opt|debug
+#   scripts/petsc.sh opt|debug|single
 #
+# opt and debug have PetscScalar = double, single is opt with PetscScalar = float.
 # PETSC_DIR set: that PETSc is used as it is. Otherwise the source package of PETSC_RELEASE (default 3.26.1) is fetched with pip, unpacked with its
 # test tree, configured and built in the cache folder, once per release and set of options. A build counts only when its last step, a stamp, is done.
 # Environment: PETSC_DIR, PETSC_ARCH, PETSC_RELEASE, AIJTCCUSPARSE_CACHE, CUDA_ARCH (80,90), WITH_CUDA=0, PETSC_CONFIGURE_EXTRA.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 kind=${1:-opt}
-[ "$kind" = opt ] || [ "$kind" = debug ] || die "scripts/petsc.sh: build kind '$kind', expected opt or debug"
+case $kind in opt | debug | single) ;; *) die "scripts/petsc.sh: build kind '$kind', expected opt, debug or single" ;; esac
 
 if [ -n "${PETSC_DIR:-}" ]; then
   [ -f "$PETSC_DIR/include/petsc.h" ] || die "PETSC_DIR=$PETSC_DIR holds no include/petsc.h"
@@ -18,11 +19,12 @@ fi
 
 cuda=$(cuda_home)
 options=(--with-cc=mpicc --with-cxx=mpicxx --with-fc=0 --with-x=0 --with-hwloc=0 --with-shared-libraries=1)
-if [ "$kind" = opt ]; then
-  options+=(--with-debugging=0 COPTFLAGS=-O3 CXXOPTFLAGS=-O3)
-else
+if [ "$kind" = debug ]; then
   options+=(--with-debugging=1 "COPTFLAGS=-g1 -O1" "CXXOPTFLAGS=-g1 -O1")
+else
+  options+=(--with-debugging=0 COPTFLAGS=-O3 CXXOPTFLAGS=-O3)
 fi
+[ "$kind" != single ] || options+=(--with-precision=single)
 if [ -n "$cuda" ]; then
   options+=(--with-cuda=1 "--with-cuda-dir=$cuda" "--with-cuda-arch=$(cuda_arch)")
 else

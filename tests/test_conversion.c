@@ -262,7 +262,7 @@ static void host_product(const tc_plan_options *options, const tc_matrix *A, con
 /* A product with what was packed there */
 static void check_plan(const tc_backend *backend, const tc_converter *converter, const char *name, const tc_matrix *A)
 {
-  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO, precision};
+  const tc_plan_options options = {converter->format, TC_ARITHMETIC_AUTO, precision, TC_SCALAR_F64};
   const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
   const size_t          m = (size_t)A->num_rows, n = (size_t)A->num_cols;
   local_matrix          L = local_new(backend, A, 1);
@@ -335,7 +335,7 @@ static void check_faults(const tc_backend *backend, const tc_converter *converte
 static void check_plan_faults(const tc_backend *backend, const tc_converter *converter)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options       options  = {converter->format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   tc_matrix                   A;
 
   if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) die("tc_generate", tc_last_error());

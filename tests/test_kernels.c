@@ -84,7 +84,7 @@ static void device_free(device_array *D)
 /* z = A x or z = y + A x by the host, which other tests compare with the values that are packed */
 static void host_product(const tc_plan_options *options, const tc_matrix *A, const double *x, const double *y, double *z)
 {
-  const tc_plan_options on_host = {options->format, TC_ARITHMETIC_AUTO, options->precision};
+  const tc_plan_options on_host = {options->format, TC_ARITHMETIC_AUTO, options->precision, TC_SCALAR_F64};
   const tc_csr          pattern = tc_matrix_pattern(A);
   const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
   tc_plan              *plan;
@@ -143,7 +143,7 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
 
 static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_precision precision, const char *name, tc_matrix *A, int repeats)
 {
-  const tc_plan_options options = {kernel->format, kernel->arithmetic, precision};
+  const tc_plan_options options = {kernel->format, kernel->arithmetic, precision, TC_SCALAR_F64};
   const tc_csr          pattern = tc_matrix_pattern(A);
   double               *x = malloc(((size_t)A->num_cols + 1) * sizeof *x);
   tc_plan              *plan;
@@ -193,7 +193,7 @@ static void check_one_wave(const tc_backend *backend, const tc_kernel *kernel)
 static void check_faults(const tc_backend *backend)
 {
   static const tc_fault_point points[] = {TC_FAULT_ALLOC, TC_FAULT_UPLOAD, TC_FAULT_LAUNCH};
-  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options       options  = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   tc_matrix                   A;
   tc_csr                      pattern;
 
@@ -260,7 +260,7 @@ int main(int argc, char **args)
   kernels = backend->kernels(&num_kernels);
   tc_generators(&num_generators);
   for (int k = 0; k < num_kernels; ++k) {
-    if (kernels[k].min_sm > sm) continue;
+    if (kernels[k].min_sm > sm || kernels[k].scalar != TC_SCALAR_F64) continue; // those for vectors of floats: test_scalar
     for (int g = 0; g < num_generators; ++g) {
       const tc_generator *generator = &tc_generators(&num_generators)[g];
       const int           repeats   = small_only ? 1 : strcmp(generator->name, "limits") == 0 || strcmp(generator->name, "short") == 0 ? 1000 : 3;

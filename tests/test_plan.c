@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+static const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
 
 /* Calls `check` with the options that ask for each of the formats for products with vectors */
 static void for_each_format(void (*check)(const tc_plan_options *options))
@@ -15,7 +15,7 @@ static void for_each_format(void (*check)(const tc_plan_options *options))
   int num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
 
     if (tc_formats(&num)[f]->spmv_host != NULL) check(&options);
   }
@@ -142,7 +142,7 @@ static void check_case(const test_case *C)
   int          num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
     tc_plan              *plan;
 
     if (tc_formats(&num)[f]->spmv_host == NULL) continue;
@@ -239,7 +239,7 @@ static void failed_refill(void **state)
 /* The kinds of values follow the values */
 static void detail_follows_the_values(void **state)
 {
-  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   tc_matrix             A      = matrix_of("stencil7", 12);
   tc_key                key    = key_of(&A, 1, 1);
   tc_plan              *plan;
@@ -264,7 +264,7 @@ static void detail_follows_the_values(void **state)
   tc_matrix_free(&A);
 }
 
-static tc_status no_product(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+static tc_status no_product(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
   return TC_OK;
@@ -274,11 +274,12 @@ static tc_status no_product(const void *view, const double *x, const double *y, 
 static const tc_kernel *device_kernels(int *num)
 {
   static const tc_kernel kernels[] = {
-    {"dasp_mma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product},
-    {"dasp_fma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
-    {"hybrid_mma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product},
-    {"hybrid_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product},
-    {"narrow_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F32, 60, no_product},
+    {"dasp_mma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product, TC_SCALAR_F64},
+    {"dasp_fma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F64},
+    {"hybrid_mma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product, TC_SCALAR_F64},
+    {"hybrid_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F64},
+    {"narrow_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F32, 60, no_product, TC_SCALAR_F64},
+    {"single_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F32},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
@@ -294,23 +295,28 @@ static void kernels_by_policy(void **state)
     tc_stats      stats;
     const char   *expected; // NULL: there is none
     tc_precision  precision;
+    tc_scalar     scalar;
   } cases[] = {
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64},
-    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64},
-    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64},
-    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  , TC_PRECISION_F64},
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  , TC_PRECISION_F64},
-    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32},
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32, TC_SCALAR_F64},
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "single_fma", TC_PRECISION_F64, TC_SCALAR_F32},
+    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32, TC_SCALAR_F32},
+    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F32},
+    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F32},
   };
   const tc_backend device = {.name = "device", .kernels = device_kernels};
 
@@ -321,7 +327,7 @@ static void kernels_by_policy(void **state)
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
     const tc_kernel *kernel;
     char             why[TC_MAX_WHY];
-    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, cases[c].precision, &cases[c].stats, &kernel, why);
+    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, cases[c].precision, cases[c].scalar, &cases[c].stats, &kernel, why);
 
     if (cases[c].expected == NULL) {
       assert_int_equal(status, TC_ERR_UNSUPPORTED);
@@ -391,7 +397,7 @@ static void size_of_timed_groups(void **state)
 
 static void misuse_is_refused(void **state)
 {
-  const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO, TC_PRECISION_F64}, rounded = {"dasp", TC_ARITHMETIC_AUTO, TC_PRECISION_F32};
+  const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64}, rounded = {"dasp", TC_ARITHMETIC_AUTO, TC_PRECISION_F32, TC_SCALAR_F64};
   const int64_t         bad_row_ptr[2] = {0, -1};
   const tc_csr          bad            = {.num_rows = 1, .num_cols = 1, .row_ptr = bad_row_ptr};
   const tc_key          key            = {0};

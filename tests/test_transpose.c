@@ -58,7 +58,7 @@ static void check_case(const test_case *C)
   int num;
 
   for (int f = 0; f < (tc_formats(&num), num); ++f) {
-    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+    const tc_plan_options options = {tc_formats(&num)[f]->name, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
     const tc_key          key     = key_of(&C->A, 1);
     tc_transpose         *T;
 
@@ -92,13 +92,13 @@ static void by_hand(void **state)
   assert_memory_equal(t_row_ptr, expected_row_ptr, sizeof t_row_ptr);
   assert_memory_equal(t_col, expected_col, sizeof t_col);
   assert_memory_equal(perm, expected_perm, sizeof perm);
-  ASSERT_OK(tc_backend_host()->gather(5, perm, from, to, NULL));
+  ASSERT_OK(tc_backend_host()->gather(5, perm, TC_SCALAR_F64, from, to, NULL));
   assert_memory_equal(to, expected, sizeof to);
 }
 
 static void follows_the_values(void **state)
 {
-  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   tc_matrix             A;
   tc_key                key;
   tc_transpose         *T;
@@ -163,7 +163,7 @@ static void rows(void **state)
 /* Each allocation, copy and launch fails in turn; every failure is reported, none counts, the next try works */
 static void failures(void **state)
 {
-  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   tc_matrix             A;
   tc_key                key;
 

@@ -17,6 +17,10 @@
 /* We replace operations with numbers below this; that of MatResidual() differs by release */
 enum { MATTC_NUM_OPS = MATOP_RESIDUAL + 1 };
 
+/* The scalars we pack and multiply, by what the core calls them */
+#define MATTC_SCALAR_IS_OURS (!PetscDefined(USE_COMPLEX) && (PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE)))
+#define MATTC_SCALAR         (PetscDefined(USE_REAL_SINGLE) ? TC_SCALAR_F32 : TC_SCALAR_F64)
+
 /* Types of dense matrices that MatProduct tells apart: on the host, on the GPU */
 enum { MATTC_NUM_DENSE = 2 };
 
@@ -114,7 +118,7 @@ typedef struct {
 /* Nothing is ever packed for such a matrix */
 static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
 {
-  return (PetscBool)(PetscDefined(USE_COMPLEX) || !PetscDefined(USE_REAL_DOUBLE) || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
+  return (PetscBool)(!MATTC_SCALAR_IS_OURS || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
 }
 
 extern PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
@@ -213,7 +217,7 @@ typedef struct {
   Vec          vec;
   MatTCAccess  access;
   PetscScalar *array; /* what the vector gave */
-  double      *local;
+  PetscScalar *local;
   size_t       bytes;
   PetscBool    plain, staged;
 } MatTCArray;

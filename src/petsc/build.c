@@ -20,6 +20,7 @@ static void MatTCGetPlanOptions(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *si
   options->format     = side->format ? side->format : formats[tc->settings.spmv];
   options->arithmetic = arithmetics[tc->settings.arithmetic];
   options->precision  = side->format ? side->precision : MatTCPrecision(tc);
+  options->scalar     = MATTC_SCALAR;
 }
 
 /* The order of the rows, if there is one, to where the pattern is */

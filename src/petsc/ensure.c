@@ -88,7 +88,7 @@ static PetscErrorCode MatTCCheckSupported(Mat A, const Mat_AIJTCCUSPARSE *tc, co
   else if (dense && tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE) *reason = "asked for by -mat_aijtccusparse_spmm";
   else if (!dense && tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_DASP && tc->settings.precision != MAT_AIJTCCUSPARSE_PRECISION_FP64) *reason = "format dasp keeps values in fp64 only";
   else if (PetscDefined(USE_COMPLEX)) *reason = "complex scalars are not supported";
-  else if (!PetscDefined(USE_REAL_DOUBLE)) *reason = "only double precision is supported";
+  else if (!MATTC_SCALAR_IS_OURS) *reason = "only double and single precision are supported";
   else if (MatTCIsStructureOnly(A)) *reason = "the matrix has no values";
   else if (largest > INT32_MAX) *reason = "more local rows, columns or nonzeros than 32-bit ids can name";
   else *reason = NULL;
@@ -160,10 +160,9 @@ PetscErrorCode MatTCPrepare(Mat A, Mat_AIJTCCUSPARSE *tc)
 /* Gathers the values. On the GPU they come from the parent's stream and may be overwritten there afterwards: order our stream behind, and that one behind ours. */
 static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const PetscScalar *values, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
-  const PetscBool host    = (PetscBool)(backend == tc_backend_host());
-  const tc_stream source  = host ? NULL : MatTCGetParentStream();
-  const double   *csr_val = (const double *)(const void *)values;
-  tc_status       status  = TC_OK;
+  const PetscBool host   = (PetscBool)(backend == tc_backend_host());
+  const tc_stream source = host ? NULL : MatTCGetParentStream();
+  tc_status       status = TC_OK;
   PetscLogDouble  begin, end;
 
   PetscFunctionBegin;
@@ -172,7 +171,7 @@ static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side,
   if (stream != source) status = tc_from_backend(backend, backend->wait(stream, source));
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
-    status = side->transpose ? tc_transpose_refill(side->transpose, csr_val, key, verdict, stream) : tc_plan_refill(side->plan, csr_val, key, verdict, stream);
+    status = side->transpose ? tc_transpose_refill(side->transpose, values, key, verdict, stream) : tc_plan_refill(side->plan, values, key, verdict, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
   }
   if (status == TC_OK && stream != source) status = tc_from_backend(backend, backend->wait(source, stream));

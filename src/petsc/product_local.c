@@ -2,6 +2,7 @@
   The local product with a dense block: the choice of a kernel, what it reads of the matrix, and the arrays of the blocks, which may lie on the other side of the bus.
 */
 #include "aijtccusparseimpl.h"
+#include "../plan/scalar.h"
 #include "../plan/spmm_host.h"
 
 /* The memory of the products; keeps the count */
@@ -54,6 +55,7 @@ typedef struct {
   PetscBool              borrowed;
   MatTCPattern           pattern;
   const PetscScalar     *values;
+  void                  *widened; /* a copy of them in double precision, if there has to be one */
 } MatTCSource;
 
 static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const tc_backend *backend, tc_stream stream, MatTCSource *S, tc_status *status)
@@ -63,16 +65,18 @@ static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const t
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &S->pattern, status));
   if (backend == tc_backend_host()) PetscCall(MatSeqAIJGetArrayRead(A, &S->values));
   else PetscCall(MatTCGetDeviceValues(A, &S->values));
-  S->csr.csr     = MatTCRowsOf(&S->pattern);
-  S->csr.csr.val = (const double *)(const void *)S->values;
+  S->csr.csr = MatTCRowsOf(&S->pattern);
+  if (*status == TC_OK && MATTC_SCALAR != TC_SCALAR_F64) *status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
+  if (*status == TC_OK) *status = tc_scalar_widen(backend, MATTC_SCALAR, S->csr.csr.nnz, S->values, &S->csr.csr.val, &S->widened, stream);
   tc_spmm_list_rows(dense->spmm, &S->csr.csr);
   S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, MatTCSource *S)
+static PetscErrorCode MatTCSourceRestore(Mat A, const tc_backend *backend, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   PetscFunctionBegin;
+  *status = tc_scalar_give(backend, *status, S->widened, stream);
   if (!S->borrowed) PetscFunctionReturn(PETSC_SUCCESS);
   if (backend == tc_backend_host()) PetscCall(MatSeqAIJRestoreArrayRead(A, &S->values));
   else PetscCall(MatTCRestoreDeviceValues(A, &S->values));
@@ -153,6 +157,7 @@ static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc
   if (*status == TC_OK) *status = tc_spmm_look(spmm, &transposed, &S->csr.csr, stream);
   if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, S->kernel->format, &kernel);
   if (*status != TC_OK || kernel == S->kernel) PetscFunctionReturn(PETSC_SUCCESS);
+  *status = tc_scalar_widen(backend, MATTC_SCALAR, S->csr.csr.nnz, S->csr.csr.val, &S->csr.csr.val, &S->widened, stream);
   tc_spmm_list_rows(spmm, &S->csr.csr);
   S->kernel = kernel;
   S->view   = &S->csr.csr;
@@ -253,8 +258,8 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
   PetscFunctionBegin;
   PetscCall(MatTCDenseGet(B, PETSC_FALSE, host, &b, &ldb, &P->b_far));
   PetscCall(MatTCDenseGet(C, PETSC_TRUE, host, &c, &ldc, &P->c_far));
-  P->b   = (const double *)(const void *)b;
-  P->c   = (double *)(void *)c;
+  P->b   = b;
+  P->c   = c;
   P->ldb = ldb;
   P->ldc = ldc;
   PetscCall(PetscLogEventBegin(MATTC_Dense, C, B, 0, 0));
@@ -284,6 +289,7 @@ static tc_spmm_options MatTCDenseOptions(const Mat_AIJTCCUSPARSE *tc, PetscBool 
 
   options.exact_nonfinite = tc->settings.exact_nonfinite;
   options.precision       = MatTCPrecision(tc);
+  options.scalar          = MATTC_SCALAR;
   if (tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_BITTCF) options.kernel = windows[options.precision];
   if (tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_CLUSTER) options.kernel = clusters[options.precision];
   options.reordered       = square && tc->settings.reorder != MAT_AIJTCCUSPARSE_REORDER_NONE;
@@ -355,7 +361,7 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType ty
   if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);
   if (*done) PetscCall(MatTCLaunch(&tc->dense, &S, key.nnz, backend, &P, B, C, stream, &status));
-  PetscCall(MatTCSourceRestore(A, backend, &S));
+  PetscCall(MatTCSourceRestore(A, backend, stream, &S, &status));
   if (status != TC_OK) {
     PetscCall(MatTCDenseFail(A, tc));
     *done = PETSC_FALSE;

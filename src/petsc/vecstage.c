@@ -58,7 +58,7 @@ PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, M
   a->access = access;
   a->plain  = (PetscBool)(backend == tc_backend_host());
   PetscCall(MatTCVecGetArray(v, access, a->plain, &a->array, &type));
-  a->local  = (double *)(void *)a->array;
+  a->local  = a->array;
   a->staged = (PetscBool)(!a->plain && !PetscMemTypeDevice(type));
   if (!a->staged) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(VecGetLocalSize(v, &n));
@@ -72,7 +72,7 @@ PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, M
     PetscCall(PetscLogEventEnd(MATTC_Upload, v, 0, 0, 0));
     PetscCall(PetscLogCpuToGpu((PetscLogDouble)a->bytes));
   }
-  a->local = (double *)stage->local;
+  a->local = (PetscScalar *)stage->local;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

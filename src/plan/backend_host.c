@@ -21,7 +21,7 @@ static tc_status host_probe(int *sm)
 
 /* The formats' own products with vectors, as kernels in which tests can ask for a fault */
 #define HOST_SPMV(kernel, product) \
-  static tc_status kernel(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream) \
+  static tc_status kernel(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream) \
   { \
     (void)stream; \
     TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for"); \
@@ -34,8 +34,8 @@ HOST_SPMV(hybrid_spmv, tc_hybrid_spmv_host)
 static const tc_kernel *host_kernels(int *num)
 {
   static const tc_kernel kernels[] = {
-    {"tc_dasp_spmv_host", TC_OP_SPMV, "dasp", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, dasp_spmv},
-    {"tc_hybrid_spmv_host", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, hybrid_spmv},
+    {"tc_dasp_spmv_host", TC_OP_SPMV, "dasp", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, dasp_spmv, TC_SCALAR_F64},
+    {"tc_hybrid_spmv_host", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, hybrid_spmv, TC_SCALAR_F64},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
@@ -128,6 +128,19 @@ static tc_status host_alloc(size_t bytes, void **local)
   return TC_OK;
 }
 
+static tc_status host_take(size_t bytes, void **local, tc_stream stream)
+{
+  (void)stream;
+  return host_alloc(bytes, local);
+}
+
+static tc_status host_give(void *local, tc_stream stream)
+{
+  (void)stream;
+  free(local);
+  return TC_OK;
+}
+
 static tc_status host_copy(void *to, const void *from, size_t bytes, tc_stream stream)
 {
   (void)stream;
@@ -188,11 +201,37 @@ static tc_status host_transpose(const tc_csr_local *A, int32_t *t_row_ptr, int32
   return TC_OK;
 }
 
-static tc_status host_gather(int64_t n, const int32_t *perm, const double *from, double *to, tc_stream stream)
+static tc_status host_gather(int64_t n, const int32_t *perm, tc_scalar scalar, const void *from, void *to, tc_stream stream)
 {
+  const double *from_wide = from;
+  const float  *from_narrow = from;
+  double       *to_wide = to;
+  float        *to_narrow = to;
+
   (void)stream;
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host gather: a fault was asked for");
-  for (int64_t i = 0; i < n; ++i) to[i] = from[perm[i]];
+  for (int64_t i = 0; i < n && scalar == TC_SCALAR_F64; ++i) to_wide[i] = from_wide[perm[i]];
+  for (int64_t i = 0; i < n && scalar == TC_SCALAR_F32; ++i) to_narrow[i] = from_narrow[perm[i]];
+  return TC_OK;
+}
+
+static tc_status host_widen(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host widening: a fault was asked for");
+  for (int64_t j = 0; j < n; ++j, from += ld_from, to += ld_to) {
+    for (int64_t i = 0; i < rows; ++i) to[i] = from[i];
+  }
+  return TC_OK;
+}
+
+static tc_status host_round(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host rounding: a fault was asked for");
+  for (int64_t j = 0; j < n; ++j, from += ld_from, to += ld_to) {
+    for (int64_t i = 0; i < rows; ++i) to[i] = (float)from[i];
+  }
   return TC_OK;
 }
 
@@ -211,7 +250,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"host", host_probe, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

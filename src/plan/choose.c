@@ -1,4 +1,5 @@
 #include "choose.h"
+#include "scalar.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,10 +58,10 @@ static int scalar_hybrid(const policy *P, const tc_stats *S, char why[TC_MAX_WHY
   return row_us <= P->hybrid.share * all_us;
 }
 
-double tc_choose_csr_floor_ms(int sm, const tc_stats *S)
+double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
 {
   const policy *P     = find_policy(sm);
-  const double  bytes = 12.0 * (double)S->num_nonzeros + 20.0 * (double)S->num_nonempty_rows;
+  const double  value = (double)tc_scalar_bytes(scalar), bytes = (value + 4) * (double)S->num_nonzeros + (2 * value + 4) * (double)S->num_nonempty_rows;
 
   return P == NULL || bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us / 1000;
 }
@@ -86,7 +87,7 @@ const char *tc_choose_format(int sm, tc_precision precision)
   return sm == 0 && precision == TC_PRECISION_F64 ? "dasp" : "hybrid";
 }
 
-static tc_status no_spmv(const void *view, const double *x, const double *y, double *z, int sign, tc_stream stream)
+static tc_status no_spmv(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
   return tc_fail(TC_ERR_UNSUPPORTED, "product of a vector with a format for dense blocks");
@@ -94,8 +95,8 @@ static tc_status no_spmv(const void *view, const double *x, const double *y, dou
 
 /* What plans of formats for dense blocks have in place of a kernel */
 static const tc_kernel dense_only[] = {
-  {"none", TC_OP_SPMV, "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv},
-  {"none", TC_OP_SPMV, "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv},
+  {"none", TC_OP_SPMV, "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv, TC_SCALAR_F64},
+  {"none", TC_OP_SPMV, "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16, 0, no_spmv, TC_SCALAR_F64},
 };
 
 static const tc_kernel *find_dense_only(const char *format)
@@ -106,7 +107,7 @@ static const tc_kernel *find_dense_only(const char *format)
   return NULL;
 }
 
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
 {
   static const char *const names[] = {[TC_ARITHMETIC_MMA] = "mma", [TC_ARITHMETIC_FMA] = "fma", [TC_ARITHMETIC_HOST] = "host"};
   tc_arithmetic            arithmetic;
@@ -125,8 +126,10 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
     arithmetic = asked;
     snprintf(why, TC_MAX_WHY, "asked for");
   } else arithmetic = by_policy(sm, format, stats, why);
-  for (int i = 0; i < num && *kernel == NULL; ++i) {
-    if (kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && precision <= kernels[i].precision && sm >= kernels[i].min_sm) *kernel = &kernels[i];
+  for (int i = 0; i < num; ++i) {
+    const int serves = kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && precision <= kernels[i].precision && sm >= kernels[i].min_sm;
+
+    if (serves && (kernels[i].scalar == scalar || kernels[i].scalar == TC_SCALAR_F64) && (*kernel == NULL || (kernels[i].scalar == scalar && (*kernel)->scalar != scalar))) *kernel = &kernels[i];
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no %s kernel for format %s on backend %s, sm_%d", names[arithmetic], format, backend->name, sm);
   return TC_OK;

@@ -18,9 +18,9 @@ const char *tc_choose_format(int sm, tc_precision precision);
 
 /*
   The row of the backend's kernel table for a packed matrix: `asked`, or for TC_ARITHMETIC_AUTO what the policy of the device says; `why` gets the reason. The first
-  that reads values of that precision; all of a format give the same bits. Errors: TC_ERR_UNSUPPORTED
+  that reads values of that precision, and vectors of that scalar, else of F64; all of a format give the same bits. Errors: TC_ERR_UNSUPPORTED
 */
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY]);
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY]);
 
 /* What timing a product in two ways has shown */
 typedef struct {
@@ -31,8 +31,8 @@ typedef struct {
   double break_even;         // products after which a conversion of that many milliseconds is paid off; 0 if never
 } tc_trial;
 
-/* What a product from CSR takes at least on that device, where it comes from memory and not from the cache; 0: not known */
-double tc_choose_csr_floor_ms(int sm, const tc_stats *stats);
+/* What a product from CSR in that scalar takes at least on that device, where it comes from memory and not from the cache; 0: not known */
+double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
 
 /*
   Is it worth timing the other way at all? Columns packed into 2.5 bytes per entry or less are regular; of the 79 matrices of docs/gpu-report.md cuSPARSE was faster on none

@@ -1,5 +1,6 @@
 #include "plan.h"
 #include "choose.h"
+#include "scalar.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +11,9 @@ struct tc_plan {
   const tc_kernel    *kernel;
   tc_arithmetic       arithmetic; // as asked for
   tc_precision        precision;
+  tc_scalar           scalar;
   int                 sm;
+  int32_t             num_rows, num_cols; // of the pattern
   tc_cache            cache;
   tc_counters         counters;
   tc_stats            stats;
@@ -18,6 +21,7 @@ struct tc_plan {
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
   void *local;                              // the one allocation that all arrays of the view share
+  void *wide;                               // x and z in double precision, for kernels that want them so; else NULL
   char  why[TC_MAX_WHY];
 };
 
@@ -44,7 +48,9 @@ static void release_arrays(tc_plan *plan)
 {
   release_host_arrays(plan);
   plan->backend->release(plan->local);
+  plan->backend->release(plan->wide);
   plan->local  = NULL;
+  plan->wide   = NULL;
   plan->kernel = NULL;
   memset(plan->view, 0, sizeof plan->view);
   memset(&plan->stats, 0, sizeof plan->stats);
@@ -64,7 +70,7 @@ static const tc_converter *find_converter(const tc_backend *backend, const char 
 /* Needs the statistics of the packed matrix */
 static tc_status choose_kernel(tc_plan *plan)
 {
-  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, &plan->stats, &plan->kernel, plan->why);
+  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, plan->why);
 }
 
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
@@ -89,6 +95,7 @@ tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *optio
   (*plan)->converter  = converter;
   (*plan)->arithmetic = options->arithmetic;
   (*plan)->precision  = options->precision;
+  (*plan)->scalar     = options->scalar;
   (*plan)->sm         = sm;
   return TC_OK;
 }
@@ -136,7 +143,9 @@ tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern)
   tc_csr    A = *pattern;
   tc_status status;
 
-  A.precision = plan->precision;
+  A.precision    = plan->precision;
+  plan->num_rows = A.num_rows;
+  plan->num_cols = A.num_cols;
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
   TC_CALL(plan->format->build(&A, plan->host_view));
@@ -157,7 +166,9 @@ tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_str
   tc_csr_local A = *pattern;
   tc_status    status;
 
-  A.precision = plan->precision;
+  A.precision    = plan->precision;
+  plan->num_rows = A.num_rows;
+  plan->num_cols = A.num_cols;
   TC_CHECK(tc_plan_builds_local(plan), TC_ERR_UNSUPPORTED, "backend %s does not pack format %s", plan->backend->name, plan->format->name);
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
@@ -179,11 +190,17 @@ tc_status tc_plan_upload(tc_plan *plan, tc_stream stream)
   return status;
 }
 
-tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
+tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
+  const double *wide;
+  void         *taken;
+  tc_status     status;
+
   TC_CHECK(plan->kernel != NULL && !plan->built, TC_ERR_ARG, "refill of a plan that was not built and uploaded");
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
-  TC_CALL(tc_from_backend(plan->backend, plan->converter->refill(plan->view, csr_val, stream)));
+  TC_CALL(tc_scalar_widen(plan->backend, plan->scalar, plan->stats.num_nonzeros, csr_val, &wide, &taken, stream));
+  status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
+  TC_CALL(tc_scalar_give(plan->backend, status, taken, stream));
   tc_cache_commit(&plan->cache, key);
   if (verdict == TC_CACHE_REBUILD) ++plan->counters.rebuilds;
   else ++plan->counters.refills;
@@ -195,10 +212,26 @@ void tc_plan_hit(tc_plan *plan)
   ++plan->counters.hits;
 }
 
-tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, int sign, tc_stream stream)
+/* With vectors of floats and a kernel that wants doubles */
+static tc_status multiply_widened(tc_plan *plan, const float *x, const float *y, float *z, int sign, tc_stream stream)
+{
+  const tc_backend *backend = plan->backend;
+  const int64_t     rows = plan->num_rows, cols = plan->num_cols;
+  double           *wide_z, *wide_x;
+
+  if (plan->wide == NULL) TC_CALL(backend->alloc(sizeof(double) * (size_t)(rows + cols), &plan->wide));
+  wide_z = plan->wide;
+  wide_x = wide_z + rows;
+  TC_CALL(backend->widen(cols, 1, x, cols, wide_x, cols, stream));
+  if (y != NULL) TC_CALL(backend->widen(rows, 1, y, rows, wide_z, rows, stream));
+  TC_CALL(plan->kernel->spmv(plan->view, wide_x, y != NULL ? wide_z : NULL, wide_z, sign, stream));
+  return backend->round(rows, 1, wide_z, rows, z, rows, stream);
+}
+
+tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "product with a plan that holds no matrix");
-  return tc_from_backend(plan->backend, plan->kernel->spmv(plan->view, x, y, z, sign, stream));
+  return tc_from_backend(plan->backend, plan->kernel->scalar == plan->scalar ? plan->kernel->spmv(plan->view, x, y, z, sign, stream) : multiply_widened(plan, x, y, z, sign, stream));
 }
 
 void tc_plan_counters(const tc_plan *plan, tc_counters *counters)
@@ -253,7 +286,7 @@ const void *tc_plan_view(const tc_plan *plan)
 
 double tc_plan_csr_floor_ms(const tc_plan *plan)
 {
-  return tc_choose_csr_floor_ms(plan->sm, &plan->stats);
+  return tc_choose_csr_floor_ms(plan->sm, plan->scalar, &plan->stats);
 }
 
 int tc_plan_in_doubt(const tc_plan *plan)

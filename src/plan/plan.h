@@ -18,6 +18,7 @@ typedef struct {
   const char   *format;     // name of the format, NULL: choose
   tc_arithmetic arithmetic; // TC_ARITHMETIC_AUTO: choose by device and matrix
   tc_precision  precision;  // of the packed values
+  tc_scalar     scalar;     // of the values it is filled with, and of the vectors
 } tc_plan_options;
 
 /* Creates an empty plan; nothing is allocated on the device before the first rebuild. Errors: TC_ERR_MEMORY, TC_ERR_ARG, TC_ERR_UNSUPPORTED */
@@ -41,13 +42,16 @@ tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_str
 tc_status tc_plan_upload(tc_plan *plan, tc_stream stream);
 
 /* Takes the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
-tc_status tc_plan_refill(tc_plan *plan, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
+tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
 
 /* Counts a hit; called once per product that found the plan current */
 void tc_plan_hit(tc_plan *plan);
 
-/* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z; local pointers; one launch, no allocation, no synchronisation */
-tc_status tc_plan_spmv(tc_plan *plan, const double *x, const double *y, double *z, int sign, tc_stream stream);
+/*
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z; local pointers; one launch, no allocation, no synchronisation. Where the kernel's scalar is not that of
+  the plan there are launches before and after it, and memory for widened vectors is allocated once.
+*/
+tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
 /* What only the packed arrays can tell, fetched from the backend's memory: for views; waits for the device. Before the first build the text is empty. */
 tc_status tc_plan_detail(const tc_plan *plan, tc_detail *detail, tc_stream stream);

@@ -1,5 +1,6 @@
 #include "spmm.h"
 #include "plan.h"
+#include "scalar.h"
 #include "spmm_pattern.h"
 #include "spmm_reason.h"
 #include "survey.h"
@@ -9,8 +10,9 @@
 /* Memory that lasts from product to product and only grows */
 typedef enum {
   ROOM_KERNEL, // scratch of the kernel
-  ROOM_B,      // a far or transposed block on its way
+  ROOM_B,      // a far, narrow or transposed block on its way
   ROOM_C,
+  ROOM_NARROW, // a far block in single precision
   NUM_ROOMS
 } room_id;
 
@@ -79,7 +81,7 @@ void tc_spmm_destroy(tc_spmm **spmm)
 }
 
 /* At least `bytes` of that room */
-static tc_status reserve(tc_spmm *S, room_id id, size_t bytes, double **local)
+static tc_status reserve(tc_spmm *S, room_id id, size_t bytes, void **local)
 {
   room *R = &S->rooms[id];
 
@@ -298,86 +300,115 @@ tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel 
 }
 
 /* to[i + j * rows] = from[j + i * ld]: a block of the transpose of B, on the host */
-static void transpose(int32_t rows, int32_t n, const double *from, int64_t ld, double *to)
+static void transpose(tc_scalar scalar, int32_t rows, int32_t n, const void *from, int64_t ld, double *to)
 {
   enum { TILE = 16 };
+  const double *wide   = from;
+  const float  *narrow = from;
 
   for (int32_t first = 0; first < rows; first += TILE) {
     const int32_t end = rows - first < TILE ? rows : first + TILE;
 
     for (int32_t j = 0; j < n; ++j) {
-      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = from[j + i * ld];
+      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = scalar == TC_SCALAR_F32 ? narrow[j + i * ld] : wide[j + i * ld];
     }
   }
 }
 
 /* Columns of a block from the host, or to it; `local` has no gaps between columns, the end of a column of `far` may be followed by what is not ours */
-static tc_status copy_columns(tc_spmm *S, int upload, int32_t rows, int32_t n, double *far, int64_t ld, double *local, tc_stream stream)
+static tc_status copy_columns(tc_spmm *S, int upload, int64_t rows, int64_t n, void *far, int64_t ld, void *local, tc_stream stream)
 {
   const int     whole = ld == rows;
-  const int32_t steps = whole ? 1 : n;
-  const size_t  bytes = (size_t)rows * (size_t)(whole ? n : 1) * sizeof *local;
+  const int64_t steps = whole ? 1 : n;
+  const size_t  size = tc_scalar_bytes(S->options.scalar), bytes = (size_t)rows * (size_t)(whole ? n : 1) * size;
 
   for (int64_t j = 0; j < steps && bytes > 0; ++j) {
-    if (upload) TC_CALL(tc_from_backend(S->backend, S->backend->upload(local + j * rows, far + j * ld, bytes, stream)));
-    else TC_CALL(tc_from_backend(S->backend, S->backend->download(far + j * ld, local + j * rows, bytes, stream)));
+    char *of_far = (char *)far + (size_t)(j * ld) * size, *of_local = (char *)local + (size_t)(j * rows) * size;
+
+    TC_CALL(tc_from_backend(S->backend, upload ? S->backend->upload(of_local, of_far, bytes, stream) : S->backend->download(of_far, of_local, bytes, stream)));
   }
   return TC_OK;
 }
 
 /* The same for the transpose of a block, whose columns are short and many: collected here and sent in one piece, in columns of `ld` */
-static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const double *far, int64_t far_ld, int64_t ld, double *local, tc_stream stream)
+static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const void *far, int64_t far_ld, int64_t ld, void *local, tc_stream stream)
 {
-  double   *collected = calloc((size_t)rows * (size_t)ld + 1, sizeof *collected);
-  tc_status status;
+  const size_t size      = tc_scalar_bytes(S->options.scalar);
+  char        *collected = calloc((size_t)rows * (size_t)ld + 1, size);
+  tc_status    status;
 
   TC_CHECK(collected != NULL, TC_ERR_MEMORY, "no host memory for %d rows of a transposed block", rows);
-  for (int64_t i = 0; i < rows; ++i) memcpy(collected + i * ld, far + i * far_ld, (size_t)n * sizeof *far);
-  status = S->backend->upload(local, collected, (size_t)rows * (size_t)ld * sizeof *far, stream);
+  for (int64_t i = 0; i < rows; ++i) memcpy(collected + (size_t)(i * ld) * size, (const char *)far + (size_t)(i * far_ld) * size, (size_t)n * size);
+  status = S->backend->upload(local, collected, (size_t)rows * (size_t)ld * size, stream);
   if (status == TC_OK) status = S->backend->synchronize(stream); // what was collected goes
   free(collected);
   return tc_from_backend(S->backend, status);
 }
 
-/* Columns first .. first + n - 1 of B where the kernel can read them */
+/* Columns first .. first + n - 1 of B where the kernel can read them, in doubles */
 static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
 {
-  const double *from  = P->b + (P->b_transposed ? first : first * P->ldb);
-  const int     as_is = !P->b_transposed || kernel->b_transposed;
-  const int64_t rows  = P->b_transposed && as_is ? n + n % 2 : P->rows_b, columns = P->b_transposed && as_is ? P->rows_b : n; // of a copy; columns of even length are read in place
-  double       *local;
+  const int     narrow = S->options.scalar == TC_SCALAR_F32, as_is = !P->b_transposed || kernel->b_transposed;
+  const int64_t rows = P->b_transposed ? n : P->rows_b, columns = P->b_transposed ? P->rows_b : n; // of the block as it is stored
+  const int64_t padded = P->b_transposed ? n + n % 2 : rows;                                       // of a copy; columns of even length are read in place
+  const size_t  size   = tc_scalar_bytes(S->options.scalar);
+  const void   *from   = (const char *)P->b + size * (size_t)(P->b_transposed ? first : first * P->ldb);
+  void         *copy;
 
   args->b            = from;
   args->ldb          = P->ldb;
   args->b_transposed = P->b_transposed && as_is;
-  if (!P->b_far && as_is) return TC_OK;
-  TC_CALL(reserve(S, ROOM_B, (size_t)rows * (size_t)columns * sizeof *from, &local));
-  args->b   = local;
-  args->ldb = rows;
-  if (args->b_transposed) return upload_transposed(S, P->rows_b, n, from, P->ldb, rows, local, stream);
-  if (P->b_transposed) {
+  if (!as_is) {
     TC_CHECK(S->sm == 0, TC_ERR_UNSUPPORTED, "kernel %s does not take the transpose of a block", kernel->name);
-    transpose(P->rows_b, n, from, P->ldb, local);
+    TC_CALL(reserve(S, ROOM_B, (size_t)P->rows_b * (size_t)n * sizeof *args->b, &copy));
+    transpose(S->options.scalar, P->rows_b, n, from, P->ldb, copy);
+    args->b   = copy;
+    args->ldb = P->rows_b;
     return TC_OK;
   }
-  TC_CALL(copy_columns(S, 1, P->rows_b, n, (double *)from, P->ldb, local, stream));
-  return tc_from_backend(S->backend, S->backend->synchronize(stream)); // the host's array may be pinned, and change as soon as we return
+  if (P->b_far) {
+    TC_CALL(reserve(S, narrow ? ROOM_NARROW : ROOM_B, (size_t)padded * (size_t)columns * size, &copy));
+    if (P->b_transposed) TC_CALL(upload_transposed(S, P->rows_b, n, from, P->ldb, padded, copy, stream));
+    else TC_CALL(copy_columns(S, 1, rows, n, (void *)from, P->ldb, copy, stream));
+    TC_CALL(tc_from_backend(S->backend, S->backend->synchronize(stream))); // the host's array may be pinned, and change as soon as we return
+    args->b   = copy;
+    args->ldb = padded;
+  }
+  if (!narrow) return TC_OK;
+  TC_CALL(reserve(S, ROOM_B, (size_t)padded * (size_t)columns * sizeof *args->b, &copy));
+  TC_CALL(tc_from_backend(S->backend, S->backend->widen(rows, columns, (const float *)(const void *)args->b, args->ldb, copy, padded, stream)));
+  args->b   = copy;
+  args->ldb = padded;
+  return TC_OK;
 }
 
 static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *P, int32_t first, int32_t n, tc_stream stream)
 {
-  double      *to   = P->c + first * P->ldc;
-  tc_spmm_args args = {.n = n, .c = to, .ldc = P->ldc, .add = P->add};
+  const int    narrow = S->options.scalar == TC_SCALAR_F32;
+  const size_t size = tc_scalar_bytes(S->options.scalar), elements = (size_t)P->rows_c * (size_t)n;
+  void        *to = (char *)P->c + size * (size_t)(first * P->ldc), *local = to, *wide, *scratch;
+  int64_t      ld = P->ldc;
+  tc_spmm_args args = {.n = n, .add = P->add};
 
   TC_CALL(bring_b(S, kernel, P, first, n, &args, stream));
   if (P->c_far) {
-    args.ldc = P->rows_c;
-    TC_CALL(reserve(S, ROOM_C, (size_t)P->rows_c * (size_t)n * sizeof *to, &args.c));
-    if (P->add) TC_CALL(copy_columns(S, 1, P->rows_c, n, to, P->ldc, args.c, stream));
+    ld = P->rows_c;
+    TC_CALL(reserve(S, narrow ? ROOM_NARROW : ROOM_C, elements * size, &local));
+    if (P->add) TC_CALL(copy_columns(S, 1, P->rows_c, n, to, P->ldc, local, stream));
   }
-  TC_CALL(reserve(S, ROOM_KERNEL, kernel->scratch(view, n), &args.scratch));
+  args.c   = local;
+  args.ldc = ld;
+  if (narrow) {
+    TC_CALL(reserve(S, ROOM_C, elements * sizeof *args.c, &wide));
+    if (P->add) TC_CALL(tc_from_backend(S->backend, S->backend->widen(P->rows_c, n, local, ld, wide, P->rows_c, stream)));
+    args.c   = wide;
+    args.ldc = P->rows_c;
+  }
+  TC_CALL(reserve(S, ROOM_KERNEL, kernel->scratch(view, n), &scratch));
+  args.scratch = scratch;
   TC_CALL(tc_from_backend(S->backend, kernel->multiply(view, &args, stream)));
-  return P->c_far ? copy_columns(S, 0, P->rows_c, n, to, P->ldc, args.c, stream) : TC_OK;
+  if (narrow) TC_CALL(tc_from_backend(S->backend, S->backend->round(P->rows_c, n, args.c, args.ldc, local, ld, stream)));
+  return P->c_far ? copy_columns(S, 0, P->rows_c, n, to, P->ldc, local, stream) : TC_OK;
 }
 
 tc_status tc_spmm_multiply(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream)

@@ -14,18 +14,19 @@ typedef struct {
   int          exact_nonfinite; // only kernels that multiply no structural zeros
   int          reordered;       // formats of tiles get their rows in an order of their own, of which a look at the pattern tells nothing: take them for many columns
   tc_precision precision;       // of products of the matrix with a block as it is; those with a transpose are in F64
+  tc_scalar    scalar;          // of the blocks
 } tc_spmm_options;
 
 /* A product of any number of columns, all blocks column-major */
 typedef struct {
-  int32_t       rows_b, rows_c, n;
-  const double *b; // [rows_b, n], or with b_transposed [n, rows_b]
-  int64_t       ldb;
-  double       *c; // [rows_c, n]
-  int64_t       ldc;
-  int           add;          // C += A B
-  int           b_transposed; // b holds the transpose of B
-  int           b_far, c_far; // in the memory of the host, not of the backend
+  int32_t     rows_b, rows_c, n;
+  const void *b; // [rows_b, n], or with b_transposed [n, rows_b]
+  int64_t     ldb;
+  void       *c; // [rows_c, n]
+  int64_t     ldc;
+  int         add;          // C += A B
+  int         b_transposed; // b holds the transpose of B
+  int         b_far, c_far; // in the memory of the host, not of the backend
 } tc_spmm_product;
 
 /* Nothing is allocated on the device before the first product. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE */

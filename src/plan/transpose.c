@@ -1,10 +1,12 @@
 #include "transpose.h"
+#include "scalar.h"
 #include <stdlib.h>
 
 struct tc_transpose {
   const tc_backend *backend;
   tc_plan          *plan;   // of A^T
-  double           *values; // [nnz], of A^T in the order of CSR, local, scratch of a refill
+  tc_scalar         scalar; // of the values
+  void             *values; // [nnz], of A^T in the order of CSR, local, scratch of a refill
   int32_t          *perm;   // [nnz], where they are in A, local; the end of the allocation that begins with `values`
   int64_t           nnz;     // -1: not built
   int32_t          *row_ptr; // of A^T, and its columns behind, local, if its rows have been asked for
@@ -22,6 +24,7 @@ tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *
   (*transpose)->backend = backend;
   (*transpose)->plan    = plan;
   (*transpose)->nnz     = -1;
+  (*transpose)->scalar  = options->scalar;
   return TC_OK;
 }
 
@@ -84,9 +87,9 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
   tc_status         status;
 
   release_arrays(T);
-  TC_CALL(tc_from_backend(backend, backend->alloc(entries * (sizeof *T->values + sizeof *T->perm), &memory)));
+  TC_CALL(tc_from_backend(backend, backend->alloc(entries * (tc_scalar_bytes(T->scalar) + sizeof *T->perm), &memory)));
   T->values = memory;
-  T->perm   = (int32_t *)(void *)(T->values + entries);
+  T->perm   = (int32_t *)(void *)((char *)memory + entries * tc_scalar_bytes(T->scalar));
   T->nnz    = A->nnz;
   TC_CALL(tc_from_backend(backend, backend->alloc(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory)));
   row_ptr         = memory;
@@ -100,9 +103,9 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
   return status;
 }
 
-tc_status tc_transpose_refill(tc_transpose *T, const double *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
+tc_status tc_transpose_refill(tc_transpose *T, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
-  TC_CALL(tc_from_backend(T->backend, T->backend->gather(T->nnz, T->perm, csr_val, T->values, stream)));
+  TC_CALL(tc_from_backend(T->backend, T->backend->gather(T->nnz, T->perm, T->scalar, csr_val, T->values, stream)));
   return tc_plan_refill(T->plan, T->values, key, verdict, stream);
 }
 

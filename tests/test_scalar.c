@@ -1,0 +1,282 @@
+/*
+  Programs in single precision: plans, transposes and products with dense blocks over arrays of floats must give what the same numbers give in double precision, rounded
+  once, bit for bit. On the host without arguments, on a device with the name of the CUDA library.
+*/
+#include "device_util.h"
+#include "../src/plan/spmm.h"
+#include "../src/plan/transpose.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GUARD = 64, MOST_COLUMNS = 131 };
+
+static int passed, failed;
+
+static void fact(int so, const char *what, const char *name, const char *text)
+{
+  if (so) ++passed;
+  else {
+    ++failed;
+    printf("FAIL %s, %s: %s\n", what, name, text);
+  }
+}
+
+/* --- arrays of floats on the backend, between guard words */
+
+typedef struct {
+  const tc_backend *backend;
+  float            *block, *local;
+  int64_t           n;
+} floats;
+
+static void *host_bytes(size_t bytes)
+{
+  void *pointer = calloc(bytes + 1, 1);
+
+  if (pointer == NULL) device_die("calloc", "no host memory");
+  return pointer;
+}
+
+/* `host` NULL: all NaN; it holds numbers that are exactly floats */
+static floats floats_new(const tc_backend *backend, int64_t n, const double *host)
+{
+  floats       F     = {backend, NULL, NULL, n};
+  const size_t all   = (size_t)n + 2 * GUARD;
+  float       *image = host_bytes(all * sizeof *image);
+  void        *local;
+
+  for (size_t i = 0; i < all; ++i) image[i] = NAN;
+  for (int64_t i = 0; host && i < n; ++i) image[GUARD + i] = (float)host[i];
+  device_check(backend, backend->alloc(all * sizeof *image, &local), "alloc");
+  device_check(backend, backend->upload(local, image, all * sizeof *image, NULL), "upload");
+  device_check(backend, backend->synchronize(NULL), "synchronize");
+  F.block = local;
+  F.local = F.block + GUARD;
+  free(image);
+  return F;
+}
+
+/* Are the numbers those of `expected`, rounded, NaN where that is NaN, and the guard words still NaN? */
+static int floats_are(const floats *F, const double *expected)
+{
+  const size_t all   = (size_t)F->n + 2 * GUARD;
+  float       *image = host_bytes(all * sizeof *image);
+  int          same  = 1;
+
+  device_check(F->backend, F->backend->download(image, F->block, all * sizeof *image, NULL), "download");
+  device_check(F->backend, F->backend->synchronize(NULL), "synchronize");
+  for (int i = 0; i < GUARD; ++i) same = same && isnan(image[i]) && isnan(image[all - 1 - (size_t)i]);
+  for (int64_t i = 0; i < F->n; ++i) {
+    const float rounded = (float)expected[i];
+
+    same = same && (memcmp(&image[GUARD + i], &rounded, sizeof rounded) == 0 || (isnan(rounded) && isnan(image[GUARD + i])));
+  }
+  free(image);
+  return same;
+}
+
+static void floats_free(floats *F)
+{
+  F->backend->release(F->block);
+}
+
+/* n random numbers that are exactly floats */
+static double *random_floats(int64_t n, uint64_t seed)
+{
+  double *numbers = host_bytes((size_t)n * sizeof *numbers);
+
+  tc_random_normal(n, seed, numbers);
+  for (int64_t i = 0; i < n; ++i) numbers[i] = (float)numbers[i];
+  return numbers;
+}
+
+/* --- products with vectors */
+
+/* z = A x, z = y + A x, the latter in place, and z = y - A x, with what `plan` holds of `A` */
+static void check_products(tc_plan *plan, const char *name, const tc_matrix *A)
+{
+  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax", "z = y - Ax"};
+  const tc_backend        *backend = tc_plan_backend(plan);
+  const int32_t            m = A->num_rows;
+  double                  *x = random_floats(A->num_cols, 3), *y = random_floats(m, 5), *expected = host_bytes((size_t)m * sizeof *expected);
+  floats                   dx = floats_new(backend, A->num_cols, x);
+
+  for (int add = 0; add < 4; ++add) {
+    floats dy = floats_new(backend, m, y), dz = floats_new(backend, m, NULL);
+
+    tc_canonical_spmv(A, x, add > 0 && add < 3 ? y : NULL, expected);
+    for (int32_t i = 0; add == 3 && i < m; ++i) expected[i] = y[i] - expected[i];
+    device_check(backend, tc_plan_spmv(plan, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "spmv");
+    fact(floats_are(add == 2 ? &dy : &dz, expected), tc_plan_kernel(plan)->name, name, what[add]);
+    floats_free(&dy);
+    floats_free(&dz);
+  }
+  floats_free(&dx);
+  free(x);
+  free(y);
+  free(expected);
+}
+
+/* Every kernel of the backend that a plan for floats may take, twice: with new values, too */
+static void check_plans(const tc_backend *backend, int sm, const char *name, tc_matrix *A)
+{
+  const tc_csr     pattern = tc_matrix_pattern(A);
+  int              num;
+  const tc_kernel *kernels = backend->kernels(&num);
+
+  for (int k = 0; k < num; ++k) {
+    const tc_plan_options options = {kernels[k].format, kernels[k].arithmetic == TC_ARITHMETIC_HOST ? TC_ARITHMETIC_AUTO : kernels[k].arithmetic, TC_PRECISION_F64, TC_SCALAR_F32};
+    tc_plan              *plan;
+
+    if (kernels[k].min_sm > sm) continue;
+    device_check(backend, tc_plan_create(backend, &options, &plan), "tc_plan_create");
+    device_check(backend, tc_plan_build(plan, &pattern), "tc_plan_build");
+    device_check(backend, tc_plan_upload(plan, NULL), "tc_plan_upload");
+    for (int state = 1; state <= 2; ++state) {
+      const tc_key key = {.id = 1, .pattern = 1, .state = state, .nnz = A->nnz};
+      floats       val;
+
+      for (int64_t e = 0; e < A->nnz; ++e) A->val[e] = (float)(state == 1 ? A->val[e] : 1.1 * A->val[e]);
+      val = floats_new(backend, A->nnz, A->val);
+      device_check(backend, tc_plan_refill(plan, val.local, &key, state == 1 ? TC_CACHE_REBUILD : TC_CACHE_REFILL, NULL), "refill");
+      check_products(plan, name, A);
+      floats_free(&val);
+    }
+    tc_plan_destroy(&plan);
+  }
+}
+
+/* The matrix as a backend keeps it; give the memory back with release() */
+static tc_csr_local local_pattern(const tc_backend *backend, const tc_matrix *A, void **memory)
+{
+  int32_t *rows = host_bytes(((size_t)A->num_rows + 1 + (size_t)A->nnz) * sizeof *rows);
+
+  for (int32_t i = 0; i <= A->num_rows; ++i) rows[i] = (int32_t)A->row_ptr[i];
+  memcpy(rows + A->num_rows + 1, A->col, (size_t)A->nnz * sizeof *A->col);
+  device_check(backend, backend->alloc(((size_t)A->num_rows + 1 + (size_t)A->nnz) * sizeof *rows, memory), "alloc");
+  device_check(backend, backend->upload(*memory, rows, ((size_t)A->num_rows + 1 + (size_t)A->nnz) * sizeof *rows, NULL), "upload");
+  device_check(backend, backend->synchronize(NULL), "synchronize");
+  free(rows);
+  return (tc_csr_local){A->num_rows, A->num_cols, A->nnz, *memory, (int32_t *)*memory + A->num_rows + 1, 1, TC_PRECISION_F64, NULL};
+}
+
+static void check_transpose(const tc_backend *backend, const char *name, const tc_matrix *A)
+{
+  const tc_plan_options options = {.scalar = TC_SCALAR_F32};
+  const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
+  floats                val     = floats_new(backend, A->nnz, A->val);
+  void                 *memory;
+  const tc_csr_local    local = local_pattern(backend, A, &memory);
+  tc_transpose         *T;
+  tc_matrix             R;
+
+  if (tc_matrix_transpose(A, &R) != TC_OK) device_die("transpose", tc_last_error());
+  device_check(backend, tc_transpose_create(backend, &options, &T), "tc_transpose_create");
+  device_check(backend, tc_transpose_build(T, &local, 1, NULL), "tc_transpose_build");
+  device_check(backend, tc_transpose_refill(T, val.local, &key, TC_CACHE_REBUILD, NULL), "tc_transpose_refill");
+  check_products(tc_transpose_plan(T), name, &R);
+  tc_transpose_destroy(&T);
+  backend->release(memory);
+  floats_free(&val);
+  tc_matrix_free(&R);
+}
+
+/* --- products with dense blocks */
+
+/* C = A B or C += A B of n columns; B and C in columns of `gap` more than their rows, in the backend's memory or, far, in that of the host */
+static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const char *name, const tc_matrix *A, int32_t n, int gap, int add, int is_far, int turned)
+{
+  const tc_backend *where = is_far ? tc_backend_host() : backend;
+  const int64_t     ldb = (turned ? n : A->num_cols) + gap, ldc = A->num_rows + gap, size_b = ldb * (turned ? A->num_cols : n), size_c = ldc * n;
+  double           *b = random_floats(size_b, 7), *c = random_floats(size_c, 8), *column = host_bytes(((size_t)A->num_cols + (size_t)A->num_rows) * sizeof *column), *sum = column + A->num_cols;
+  floats            B = floats_new(where, size_b, b), C = floats_new(where, size_c, c);
+  tc_spmm_product   P = {A->num_cols, A->num_rows, n, B.local, ldb, C.local, ldc, add, turned, is_far, is_far};
+
+  device_check(backend, tc_spmm_multiply(S, kernel, view, &P, NULL), "tc_spmm_multiply");
+  device_check(backend, backend->synchronize(NULL), "synchronize");
+  for (int32_t j = 0; j < n; ++j) {
+    for (int32_t k = 0; k < A->num_cols; ++k) column[k] = turned ? b[j + k * ldb] : b[k + j * ldb];
+    tc_canonical_spmm(A, 1, column, A->num_cols, 0, sum, A->num_rows);
+    for (int32_t i = 0; i < A->num_rows; ++i) c[i + j * ldc] = add ? c[i + j * ldc] + sum[i] : sum[i];
+  }
+  fact(floats_are(&C, c), kernel->name, name, turned ? "C = A B, B transposed" : is_far ? "C = A B, from the host" : add ? "C += A B" : "C = A B");
+  floats_free(&B);
+  floats_free(&C);
+  free(b);
+  free(c);
+  free(column);
+}
+
+static void check_blocks(const tc_backend *backend, int sm, const char *name, const tc_matrix *A)
+{
+  static const int32_t  columns[] = {1, 9, 32, MOST_COLUMNS};
+  const tc_spmm_options options   = {.scalar = TC_SCALAR_F32};
+  int                   num;
+  const tc_spmm_kernel *kernels = backend->spmm_kernels(&num);
+  tc_spmm              *S;
+
+  device_check(backend, tc_spmm_create(backend, &options, &S), "tc_spmm_create");
+  for (int k = 0; k < num; ++k) {
+    device_matrix M;
+
+    if (kernels[k].precision != TC_PRECISION_F64 || kernels[k].min_sm > sm || strcmp(kernels[k].format, "csr_transposed") == 0) continue;
+    M = device_pack(backend, kernels[k].format, TC_PRECISION_F64, A, 0);
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i) {
+      if (kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) continue;
+      for (int road = 0; road < 3; ++road) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
+      if (kernels[k].b_transposed || sm == 0) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 0, 1);
+      if (kernels[k].b_transposed) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 1, 1);
+    }
+    device_unpack(&M);
+  }
+  tc_spmm_destroy(&S);
+}
+
+/* Large and small numbers, halves of the last bit of a float, and what is not finite */
+static void check_rounding(const tc_backend *backend)
+{
+  static const double wide[] = {1, 1 + 0x1p-24, 1 + 0x1.8p-23, 1 + 0x1p-24 + 0x1p-50, 0x1p-149, 0x1p-150, 0x1.8p-150, -0x1p-126, 0x1.fffffefp127, 0x1.ffffffp127, -INFINITY, NAN, -0.0};
+  enum { NUM = sizeof wide / sizeof *wide };
+  floats       F = floats_new(backend, NUM, NULL), again = floats_new(backend, NUM, NULL);
+  device_array D = device_new(backend, NUM, 0, wide), back = device_new(backend, NUM, 0, NULL);
+
+  device_check(backend, backend->round(NUM, 1, D.local, NUM, F.local, NUM, NULL), "round");
+  fact(floats_are(&F, wide), "round", "numbers", "as (float) does");
+  device_check(backend, backend->widen(NUM, 1, F.local, NUM, back.local, NUM, NULL), "widen");
+  device_check(backend, backend->round(NUM, 1, back.local, NUM, again.local, NUM, NULL), "round");
+  fact(floats_are(&again, wide), "widen", "numbers", "loses nothing");
+  floats_free(&F);
+  floats_free(&again);
+  device_free(&D);
+  device_free(&back);
+}
+
+int main(int argc, char **args)
+{
+  const tc_backend   *backend = tc_backend_host();
+  const tc_generator *generators;
+  int                 sm = 0, num, small = 0;
+
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(args[i], "-small") == 0) small = 1;
+    else backend = device_open("test_scalar", args[i], &sm);
+  }
+  if (backend == NULL) return DEVICE_SKIPPED;
+  check_rounding(backend);
+  generators = tc_generators(&num);
+  for (int g = 0; g < num; ++g) {
+    for (int seed = 1; seed <= (small ? 1 : 2); ++seed) {
+      tc_matrix A;
+
+      if (tc_generate(&generators[g], generators[g].tiny, (uint64_t)seed, &A) != TC_OK) device_die(generators[g].name, tc_last_error());
+      check_plans(backend, sm, generators[g].name, &A);
+      check_transpose(backend, generators[g].name, &A);
+      if (seed == 1) check_blocks(backend, sm, generators[g].name, &A);
+      tc_matrix_free(&A);
+    }
+  }
+  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  return failed > 0;
+}
