@@ -37,6 +37,7 @@ PetscErrorCode ProductNumbers(PetscInt rows, PetscInt n, uint64_t seed, double *
   *numbers = (double *)malloc(((size_t)rows * (size_t)n + 1) * sizeof(**numbers));
   PetscCheck(*numbers, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for %" PetscInt_FMT " x %" PetscInt_FMT " numbers", rows, n);
   tc_random_normal((int64_t)rows * n, seed, *numbers);
+  MatTestRound((int64_t)rows * n, *numbers);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -115,7 +116,7 @@ PetscErrorCode ProductErrorIn(tc_precision precision, int32_t segment, int produ
   PetscInt           first, end, m, ld, cm, cn;
   tc_matrix          L;
   long double       *ref, *bound;
-  double            *exact;
+  double            *exact, *column;
   const PetscScalar *c;
   Mat                local;
 
@@ -136,15 +137,22 @@ PetscErrorCode ProductErrorIn(tc_precision precision, int32_t segment, int produ
     const double *b = numbers + j * R->num_cols;
 
     /* a row lies in two blocks, a column on all processes: that many more roundings at most */
-    if (precision == TC_PRECISION_F64) tc_oracle_spmv(&L, b, NULL, product == PRODUCT_ATB ? size : size > 1, ref, bound);
+    const int extra = product == PRODUCT_ATB ? size : size > 1;
+
+    if (precision == TC_PRECISION_F64) tc_oracle_spmv(&L, b, NULL, extra, ref, bound);
     else {
       tc_oracle_narrow_spmm(&L, b, precision, segment, ref, bound);
       for (PetscInt i = 0; size > 1 && i < m; i++) bound[i] += 0x1p-53L * (fabsl(ref[i]) + bound[i]);
     }
-    *worst = PetscMax(*worst, tc_error_over_bound(m, (const double *)c + j * ld, ref, bound));
-    if (size > 1) continue;
-    tc_canonical_spmm(&L, 1, b, R->num_cols, 0, exact, m);
-    if (tc_first_different(m, (const double *)c + j * ld, exact) < m) *bits = PETSC_FALSE;
+    MatTestAddRounding(&L, b, NULL, extra, (PetscBool)(precision != TC_PRECISION_F64), bound);
+    PetscCall(MatTestWiden(m, PetscSafePointerPlusOffset(c, j * ld), &column));
+    *worst = PetscMax(*worst, tc_error_over_bound(m, column, ref, bound));
+    if (size == 1) {
+      tc_canonical_spmm(&L, 1, b, R->num_cols, 0, exact, m);
+      MatTestRound(m, exact);
+      if (tc_first_different(m, column, exact) < m) *bits = PETSC_FALSE;
+    }
+    PetscCall(PetscFree(column));
   }
   PetscCall(PetscFree3(ref, bound, exact));
   PetscCall(MatDenseRestoreArrayRead(local, &c));

@@ -163,6 +163,7 @@ static PetscErrorCode TestNonfinite(void)
   PetscCall(ProductNumbers(A.num_cols, N, 11, &numbers));
   for (int p = 0; p < 3; p++) {
     const PetscScalar *c[2];
+    double            *wide[2];
     Mat                C[2], local[2];
     PetscInt           m, n;
 
@@ -177,8 +178,10 @@ static PetscErrorCode TestNonfinite(void)
       PetscCall(MatDenseGetArrayRead(local[i], &c[i]));
     }
     PetscCall(MatGetLocalSize(local[0], &m, &n));
-    if (tc_first_other_class((int64_t)m * n, c[0], c[1]) < (int64_t)m * n) same = PETSC_FALSE;
+    for (int i = 0; i < 2; i++) PetscCall(MatTestWiden(m * n, c[i], &wide[i]));
+    if (tc_first_other_class((int64_t)m * n, wide[0], wide[1]) < (int64_t)m * n) same = PETSC_FALSE;
     for (int i = 0; i < 2; i++) {
+      PetscCall(PetscFree(wide[i]));
       PetscCall(MatDenseRestoreArrayRead(local[i], &c[i]));
       PetscCall(MatDestroy(&C[i]));
     }

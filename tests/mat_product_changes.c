@@ -37,7 +37,7 @@ static PetscErrorCode Absolute(Mat A, Mat *absolute)
 /* Is C what MATAIJ computes of the same operands? Both are within gamma_k |A||B| of the exact product, k roundings at most in an element, and so is the bound. */
 static PetscErrorCode SameAsPlain(int product, Mat plain, Mat B, Mat C, PetscBool *same)
 {
-  const double       unit = DBL_EPSILON / 2;
+  const double       unit = PETSC_MACHINE_EPSILON / 2;
   Mat                D, E, absolute, absolute_b, local[3];
   const PetscScalar *c, *d, *e;
   PetscInt           ld[3], m, n;

@@ -220,10 +220,11 @@ static PetscErrorCode TSJacobian(TS ts, PetscReal t, Vec u, Vec udot, PetscReal 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* So many points that Newton's method gets somewhere in that precision */
 static PetscErrorCode Line(MatType type, DM *dm)
 {
   PetscFunctionBeginUser;
-  PetscCall(DMDACreate1d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, 97, 1, 1, NULL, dm));
+  PetscCall(DMDACreate1d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, PetscDefined(USE_REAL_SINGLE) ? 25 : 97, 1, 1, NULL, dm));
   PetscCall(DMSetMatType(*dm, type));
   PetscCall(DMSetUp(*dm));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -272,7 +273,7 @@ static PetscErrorCode TestNewton(void)
     PetscCall(VecDestroy(&u));
     PetscCall(DMDestroy(&dm));
   }
-  PetscCall(MatTestFact((PetscBool)(its[0] == its[1]), "Newton: %" PetscInt_FMT " linear iterations, %s %" PetscInt_FMT, its[0], parent, its[1]));
+  PetscCall(MatTestFact((PetscBool)(PetscAbsInt(its[0] - its[1]) <= (PetscDefined(USE_REAL_SINGLE) ? its[1] / 10 : 0)), "Newton: %" PetscInt_FMT " linear iterations, %s %" PetscInt_FMT, its[0], parent, its[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

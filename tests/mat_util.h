@@ -32,6 +32,14 @@ PetscErrorCode MatTestEachMatrix(PetscErrorCode (*)(const char[], const tc_matri
 /* The generator of that name in the given size; free with tc_matrix_free() */
 PetscErrorCode MatTestGenerate(const char[], PetscInt, tc_matrix *);
 
+/*
+  PETSc in single precision; in double precision nothing of this does anything but what its name says. Numbers as PetscScalar holds them; an array in double precision, free it
+  with PetscFree(); and what is added to a bound of tc_oracle_spmv(), of as many additional roundings, if every sum is rounded to a PetscScalar, or the finished one only.
+*/
+void           MatTestRound(int64_t, double *);
+PetscErrorCode MatTestWiden(PetscInt, const PetscScalar *, double **);
+void           MatTestAddRounding(const tc_matrix *, const double *, const double *, int, PetscBool, long double *);
+
 /* Every process knows the whole matrix and contributes its rows; preallocated, assembled */
 PetscErrorCode MatTestCreate(const tc_matrix *, MatType, Mat *);
 

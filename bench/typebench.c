@@ -1,0 +1,240 @@
+/*
+  typebench - MatMult() and MatMatMult() of this type, in each precision, beside the parent type, in the scalars of the PETSc at hand. Where PetscScalar is double, tcbench
+  tells more.
+*/
+static char help[] = "Times this type against its parent in any real PetscScalar.\n\
+  -case <a,b>      : generator:size, see tcbench list\n\
+  -columns <n,m>   : columns of dense matrices, 1 for MatMult(); default 1,32,128\n\
+  -precisions <p>  : of this type, default fp64,fp32,tf32\n\
+  -host            : on one core\n\n";
+
+#include "bench_timer.h"
+#include "generators.h"
+#include "oracle.h"
+#include <math.h>
+#include <petscmataijtccusparse.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+  MOST   = 16,
+  GROUPS = 9,
+  WARM   = 40 /* products, beyond those that MatMult() is timed after */
+};
+
+typedef struct {
+  const tc_matrix *A;
+  const char      *name;
+  PetscBool        device;
+} Case;
+
+/* One product and what it needs */
+typedef struct {
+  Mat      M, B, C;
+  Vec      x, y;
+  PetscInt n;
+} Product;
+
+static PetscErrorCode CreateMatrix(const Case *K, MatType type, Mat *M)
+{
+  PetscInt    *row_ptr, *col;
+  PetscScalar *val;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc3(K->A->num_rows + 1, &row_ptr, K->A->nnz, &col, K->A->nnz, &val));
+  for (int32_t i = 0; i <= K->A->num_rows; i++) row_ptr[i] = (PetscInt)K->A->row_ptr[i];
+  for (int64_t e = 0; e < K->A->nnz; e++) {
+    col[e] = K->A->col[e];
+    val[e] = K->A->val[e];
+  }
+  PetscCall(MatCreate(PETSC_COMM_SELF, M));
+  PetscCall(MatSetSizes(*M, K->A->num_rows, K->A->num_cols, K->A->num_rows, K->A->num_cols));
+  PetscCall(MatSetType(*M, type));
+  PetscCall(MatSeqAIJSetPreallocationCSR(*M, row_ptr, col, val));
+  PetscCall(PetscFree3(row_ptr, col, val));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Numbers of column j of B, or of x */
+static double *Column(const Case *K, PetscInt j)
+{
+  double *b = (double *)malloc(((size_t)K->A->num_cols + 1) * sizeof(*b));
+
+  if (!b) return NULL;
+  tc_random_uniform(K->A->num_cols, (uint64_t)j + 3, b);
+  for (int32_t i = 0; i < K->A->num_cols; i++) b[i] = (PetscScalar)b[i];
+  return b;
+}
+
+static PetscErrorCode ProductCreate(const Case *K, MatType type, PetscInt n, Product *P)
+{
+  PetscScalar *array;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMemzero(P, sizeof(*P)));
+  P->n = n;
+  PetscCall(CreateMatrix(K, type, &P->M));
+  if (n == 1) {
+    PetscCall(MatCreateVecs(P->M, &P->x, &P->y));
+    PetscCall(VecGetArrayWrite(P->x, &array));
+  } else {
+    PetscCall(MatCreateDense(PETSC_COMM_SELF, K->A->num_cols, n, K->A->num_cols, n, NULL, &P->B));
+    PetscCall(MatDenseGetArrayWrite(P->B, &array));
+  }
+  for (PetscInt j = 0; j < n; j++) {
+    double *b = Column(K, j);
+
+    PetscCheck(b, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a column");
+    for (int32_t i = 0; i < K->A->num_cols; i++) array[i + (int64_t)j * K->A->num_cols] = b[i];
+    free(b);
+  }
+  if (n == 1) PetscCall(VecRestoreArrayWrite(P->x, &array));
+  else {
+    PetscCall(MatDenseRestoreArrayWrite(P->B, &array));
+    if (K->device) PetscCall(MatConvert(P->B, MATDENSECUDA, MAT_INPLACE_MATRIX, &P->B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode ProductDestroy(Product *P)
+{
+  PetscFunctionBeginUser;
+  PetscCall(VecDestroy(&P->x));
+  PetscCall(VecDestroy(&P->y));
+  PetscCall(MatDestroy(&P->B));
+  PetscCall(MatDestroy(&P->C));
+  PetscCall(MatDestroy(&P->M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Multiply(Product *P)
+{
+  PetscFunctionBeginUser;
+  if (P->n == 1) PetscCall(MatMult(P->M, P->x, P->y));
+  else PetscCall(MatMatMult(P->M, P->B, P->C ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_CURRENT, &P->C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Milliseconds of a product, after what choices wait for; median of groups of at least two */
+static PetscErrorCode Time(const Case *K, Product *P, double *ms)
+{
+  double group[GROUPS], spread;
+  int    products = 1;
+
+  PetscFunctionBeginUser;
+  PetscCall(Multiply(P));
+  bench_begin(K->device);
+  for (int i = 0; i < (K->device ? WARM : 2); i++) PetscCall(Multiply(P));
+  bench_synchronize(K->device);
+  *ms      = 1e3 * bench_end(K->device) / (K->device ? WARM : 2);
+  products = (int)fmin(100, fmax(1, 2 / *ms));
+  for (int g = 0; g < GROUPS; g++) {
+    bench_begin(K->device);
+    for (int i = 0; i < products; i++) PetscCall(Multiply(P));
+    group[g] = 1e3 * bench_end(K->device) / products;
+  }
+  *ms = bench_median(GROUPS, group, &spread);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The largest error of y, or of the last column of C, relative to |A| |x| and in units of the scalar's roundoff */
+static PetscErrorCode Error(const Case *K, const Product *P, double *units)
+{
+  const int32_t      m = K->A->num_rows;
+  const PetscScalar *array;
+  double            *x = Column(K, P->n - 1);
+  long double       *ref = (long double *)malloc(2 * ((size_t)m + 1) * sizeof(*ref)), *bound = ref + m + 1;
+  tc_matrix          S = *K->A;
+
+  PetscFunctionBeginUser;
+  PetscCheck(x && ref, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a column");
+  tc_oracle_spmv(&S, x, NULL, 0, ref, bound);
+  *units = 0;
+  if (P->n == 1) PetscCall(VecGetArrayRead(P->y, &array));
+  else PetscCall(MatDenseGetArrayRead(P->C, &array));
+  for (int32_t i = 0; i < m; i++) {
+    long double size = 0;
+
+    for (int64_t e = S.row_ptr[i]; e < S.row_ptr[i + 1]; e++) size += fabsl((long double)S.val[e] * x[S.col[e]]);
+    if (size > 0) *units = PetscMax(*units, (double)(fabsl(array[i + (int64_t)(P->n - 1) * m] - ref[i]) / size / (PETSC_MACHINE_EPSILON / 2)));
+  }
+  if (P->n == 1) PetscCall(VecRestoreArrayRead(P->y, &array));
+  else PetscCall(MatDenseRestoreArrayRead(P->C, &array));
+  free(x);
+  free(ref);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* `precision` NULL: the parent, whose time the others are compared with */
+static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char precision[], double *baseline)
+{
+  MatAIJTCCUSPARSEPrecision p = MAT_AIJTCCUSPARSE_PRECISION_FP64;
+  Product                   P;
+  PetscBool                 ours, found;
+  double                    ms, units;
+
+  PetscFunctionBeginUser;
+  PetscCall(ProductCreate(K, type, n, &P));
+  PetscCall(MatIsAIJTCCUSPARSE(P.M, &ours));
+  if (ours && precision) {
+    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precision, (PetscEnum *)&p, &found));
+    PetscCheck(found, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No precision %s", precision);
+    PetscCall(MatAIJTCCUSPARSESetPrecision(P.M, p));
+  }
+  PetscCall(Time(K, &P, &ms));
+  PetscCall(Error(K, &P, &units));
+  if (!precision) *baseline = ms;
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %4" PetscInt_FMT " %-8s %9.4f ms  %5.2fx  error %.3g u\n", K->name, n, precision ? precision : type, ms, *baseline / ms, units));
+  PetscCall(ProductDestroy(&P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* generator:size, rounded to PetscScalar */
+static PetscErrorCode Generate(const char name[], tc_matrix *A)
+{
+  const char         *colon = strchr(name, ':');
+  char                generator[64];
+  const tc_generator *found;
+
+  PetscFunctionBeginUser;
+  PetscCheck(colon && (size_t)(colon - name) < sizeof(generator), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-case %s: generator:size expected", name);
+  PetscCall(PetscStrncpy(generator, name, (size_t)(colon - name) + 1));
+  found = tc_generator_find(generator);
+  PetscCheck(found, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No generator named %s", generator);
+  PetscCheck(tc_generate(found, atoi(colon + 1), 1, A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  for (int64_t e = 0; e < A->nnz; e++) A->val[e] = (PetscScalar)A->val[e];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  char     *cases[MOST], *precisions[MOST] = {"fp64", "fp32", "tf32"}, device_name[256];
+  PetscInt  columns[MOST] = {1, 32, 128}, num_cases = MOST, num_columns = MOST, num_precisions = MOST;
+  PetscBool host, set;
+
+  PetscCall(PetscInitialize(&argc, &args, NULL, help));
+  PetscCall(MatAIJTCCUSPARSEInitializePackage());
+  PetscCall(PetscOptionsHasName(NULL, NULL, "-host", &host));
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", cases, &num_cases, NULL));
+  PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-columns", columns, &num_columns, &set));
+  if (!set) num_columns = 3;
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &set));
+  if (!set) num_precisions = 3;
+  host = (PetscBool)(host || !bench_device(device_name));
+  if (host) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_backend", "host"));
+  PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d-byte PetscScalar, %s\n", (int)sizeof(PetscScalar), host ? "host" : device_name));
+  for (PetscInt c = 0; c < num_cases; c++) {
+    tc_matrix A;
+    Case      K = {&A, cases[c], (PetscBool)!host};
+    double    baseline = 0;
+
+    PetscCall(Generate(cases[c], &A));
+    for (PetscInt i = 0; i < num_columns; i++) {
+      PetscCall(Run(&K, columns[i], host ? MATSEQAIJ : MATSEQAIJCUSPARSE, NULL, &baseline));
+      for (PetscInt p = 0; p < num_precisions; p++) PetscCall(Run(&K, columns[i], MATAIJTCCUSPARSE, precisions[p], &baseline));
+    }
+    tc_matrix_free(&A);
+  }
+  PetscCall(PetscFinalize());
+  return 0;
+}
