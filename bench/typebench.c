@@ -22,6 +22,8 @@ enum {
   WARM   = 40 /* products, beyond those that MatMult() is timed after */
 };
 
+static int wrong; /* products */
+
 typedef struct {
   const tc_matrix *A;
   const char      *name;
@@ -168,7 +170,8 @@ static PetscErrorCode Error(const Case *K, const Product *P, double *units)
 /* `precision` NULL: the parent, whose time the others are compared with */
 static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char precision[], double *baseline)
 {
-  MatAIJTCCUSPARSEPrecision p = MAT_AIJTCCUSPARSE_PRECISION_FP64;
+  const double              bound = PetscDefined(USE_REAL_SINGLE) ? 1 + 1e-6 : (double)tc_matrix_longest_row(K->A) + 1; /* of ours in fp64: sums of doubles, rounded once */
+  MatAIJTCCUSPARSEPrecision p     = MAT_AIJTCCUSPARSE_PRECISION_FP64;
   Product                   P;
   PetscBool                 ours, found;
   double                    ms, units;
@@ -185,6 +188,10 @@ static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char pr
   PetscCall(Error(K, &P, &units));
   if (!precision) *baseline = ms;
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%-24s %4" PetscInt_FMT " %-8s %9.4f ms  %5.2fx  error %.3g u\n", K->name, n, precision ? precision : type, ms, *baseline / ms, units));
+  if (ours && p == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !(units <= bound)) {
+    PetscCall(PetscPrintf(PETSC_COMM_SELF, "WRONG: more than %g u\n", bound));
+    wrong++;
+  }
   PetscCall(ProductDestroy(&P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -236,5 +243,5 @@ int main(int argc, char **args)
     tc_matrix_free(&A);
   }
   PetscCall(PetscFinalize());
-  return 0;
+  return wrong > 0;
 }

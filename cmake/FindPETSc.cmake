@@ -1,4 +1,6 @@
-# Finds PETSc through its pkg-config file: PETSC_DIR and PETSC_ARCH, else PKG_CONFIG_PATH. Defines PETSc::petsc, PETSc_VERSION, PETSC_MPIEXEC.
+# Finds PETSc through its pkg-config file: PETSC_DIR and PETSC_ARCH, else PKG_CONFIG_PATH. Defines PETSc::petsc, PETSc_VERSION, PETSC_MPIEXEC, and PETSC_USE_REAL_SINGLE if that is
+# how PETSc was configured.
+include(CheckSymbolExists)
 find_package(PkgConfig REQUIRED)
 if(PETSC_DIR)
   set(ENV{PKG_CONFIG_PATH} "${PETSC_DIR}/${PETSC_ARCH}/lib/pkgconfig:${PETSC_DIR}/lib/pkgconfig:$ENV{PKG_CONFIG_PATH}")
@@ -17,4 +19,7 @@ if(PETSc_FOUND AND NOT TARGET PETSc::petsc)
   list(GET PETSC_PC_LIBRARY_DIRS 0 petsc_libdir)
   target_link_options(PETSc::petsc INTERFACE -Wl,-rpath,${petsc_libdir})
   set(PETSC_MPIEXEC ${MPIEXEC_EXECUTABLE})
+  set(CMAKE_REQUIRED_INCLUDES ${PETSC_PC_INCLUDE_DIRS})
+  check_symbol_exists(PETSC_USE_REAL_SINGLE petscconf.h PETSC_USE_REAL_SINGLE)
+  unset(CMAKE_REQUIRED_INCLUDES)
 endif()

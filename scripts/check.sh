@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: `make check`, .ci/run. Builds against an optimised and a debug PETSc, runs the unit tests (also with
+# All tests: `make check`, .ci/run. Builds against an optimised and a debug PETSc and one in single precision, runs the unit tests (also with
 # sanitizers), the PETSc-level tests and PETSc's own test cases.
 # Last line: N passed, N failed, N skipped. Status 1 on any failure.
 #
@@ -77,6 +77,7 @@ begin=$SECONDS
 "$root/scripts/packages.sh" || fatal "packages are missing"
 opt=$("$root/scripts/petsc.sh" opt) || fatal "no optimised PETSc"
 debug=$("$root/scripts/petsc.sh" debug) || fatal "no debug PETSc"
+single=$("$root/scripts/petsc.sh" single) || fatal "no PETSc in single precision"
 clock "PETSc" "$begin"
 
 begin=$SECONDS
@@ -92,11 +93,20 @@ clock "build with sanitizers" "$begin"
 # GCC 13.2 misaligns AVX-512 variables on the stack that this checks (GCC bug 110027)
 ASAN_OPTIONS=detect_stack_use_after_return=0 run_ctest "unit tests with sanitizers" "$sanitized" --label-regex unit
 
+options=()
+has_gpu || options+=(-DAIJTCCUSPARSE_WITH_CUDA=OFF)
+
+if [ "$single" != "$opt" ]; then
+  begin=$SECONDS
+  read -r PETSC_DIR PETSC_ARCH <<<"$single"
+  build_single=$("$root/scripts/build.sh" release "${options[@]}") || fatal "the build in single precision failed"
+  clock "build in single precision" "$begin"
+  run_ctest "PETSc-level tests in single precision" "$build_single" --label-regex petsc
+fi
+
 if [ "$debug" != "$opt" ]; then
   begin=$SECONDS
   read -r PETSC_DIR PETSC_ARCH <<<"$debug"
-  options=()
-  has_gpu || options+=(-DAIJTCCUSPARSE_WITH_CUDA=OFF)
   build=$("$root/scripts/build.sh" debug "${options[@]}") || fatal "the debug build failed"
   clock "debug build" "$begin"
   run_ctest "PETSc-level tests, debug PETSc" "$build" --label-regex petsc
