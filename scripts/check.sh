@@ -101,7 +101,7 @@ if [ "$single" != "$opt" ]; then
   read -r PETSC_DIR PETSC_ARCH <<<"$single"
   build_single=$("$root/scripts/build.sh" release "${options[@]}") || fatal "the build in single precision failed"
   clock "build in single precision" "$begin"
-  run_ctest "PETSc-level tests in single precision" "$build_single" --label-regex petsc
+  run_ctest "PETSc-level tests in single precision" "$build_single" --label-regex petsc --exclude-regex "mat_precision_np[34]"
 fi
 
 if [ "$debug" != "$opt" ]; then

@@ -33,7 +33,7 @@ PetscErrorCode MatTestEachMatrix(PetscErrorCode (*)(const char[], const tc_matri
 PetscErrorCode MatTestGenerate(const char[], PetscInt, tc_matrix *);
 
 /*
-  PETSc in single precision; in double precision nothing of this does anything but what its name says. Numbers as PetscScalar holds them; an array in double precision, free it
+  mat_scalar.c, for PETSc in single precision; in double precision nothing of this does anything but what its name says. Numbers as PetscScalar holds them; an array in double precision, free it
   with PetscFree(); and what is added to a bound of tc_oracle_spmv(), of as many additional roundings, if every sum is rounded to a PetscScalar, or the finished one only.
 */
 void           MatTestRound(int64_t, double *);

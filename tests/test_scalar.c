@@ -1,6 +1,6 @@
 /*
   Programs in single precision: plans, transposes and products with dense blocks over arrays of floats must give what the same numbers give in double precision, rounded
-  once, bit for bit. On the host without arguments, on a device with the name of the CUDA library.
+  once, bit for bit, in every precision that products have. On the host without arguments, on a device with the name of the CUDA library.
 */
 #include "device_util.h"
 #include "../src/plan/spmm.h"
@@ -185,6 +185,24 @@ static void check_transpose(const tc_backend *backend, const char *name, const t
 
 /* --- products with dense blocks */
 
+/* The same product with blocks of doubles, of the same numbers, by the same kernel */
+static void multiply_wide(const tc_backend *backend, const tc_spmm_kernel *kernel, const void *view, tc_spmm_product P, int64_t size_b, const double *b, int64_t size_c, double *c)
+{
+  const tc_spmm_options options = {.scalar = TC_SCALAR_F64};
+  device_array          B = device_new(backend, size_b, 0, b), C = device_new(backend, size_c, 0, c);
+  tc_spmm              *S;
+
+  P.b = B.local;
+  P.c = C.local;
+  P.b_far = P.c_far = 0;
+  device_check(backend, tc_spmm_create(backend, &options, &S), "tc_spmm_create");
+  device_check(backend, tc_spmm_multiply(S, kernel, view, &P, NULL), "tc_spmm_multiply");
+  device_get(&C, c);
+  tc_spmm_destroy(&S);
+  device_free(&B);
+  device_free(&C);
+}
+
 /* C = A B or C += A B of n columns; B and C in columns of `gap` more than their rows, in the backend's memory or, far, in that of the host */
 static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const char *name, const tc_matrix *A, int32_t n, int gap, int add, int is_far, int turned)
 {
@@ -196,7 +214,8 @@ static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_ker
 
   device_check(backend, tc_spmm_multiply(S, kernel, view, &P, NULL), "tc_spmm_multiply");
   device_check(backend, backend->synchronize(NULL), "synchronize");
-  for (int32_t j = 0; j < n; ++j) {
+  if (kernel->precision != TC_PRECISION_F64) multiply_wide(backend, kernel, view, P, size_b, b, size_c, c);
+  for (int32_t j = 0; j < n && kernel->precision == TC_PRECISION_F64; ++j) {
     for (int32_t k = 0; k < A->num_cols; ++k) column[k] = turned ? b[j + k * ldb] : b[k + j * ldb];
     tc_canonical_spmm(A, 1, column, A->num_cols, 0, sum, A->num_rows);
     for (int32_t i = 0; i < A->num_rows; ++i) c[i + j * ldc] = add ? c[i + j * ldc] + sum[i] : sum[i];
@@ -221,11 +240,12 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
   for (int k = 0; k < num; ++k) {
     device_matrix M;
 
-    if (kernels[k].precision != TC_PRECISION_F64 || kernels[k].min_sm > sm || strcmp(kernels[k].format, "csr_transposed") == 0) continue;
-    M = device_pack(backend, kernels[k].format, TC_PRECISION_F64, A, 0);
+    if (kernels[k].min_sm > sm || strcmp(kernels[k].format, "csr_transposed") == 0) continue;
+    M = device_pack(backend, kernels[k].format, kernels[k].precision, A, 0);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i) {
       if (kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) continue;
       for (int road = 0; road < 3; ++road) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
+      if (kernels[k].precision != TC_PRECISION_F64) continue; // products with the transpose of B are in double precision
       if (kernels[k].b_transposed || sm == 0) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 0, 1);
       if (kernels[k].b_transposed) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 1, 1);
     }
