@@ -125,7 +125,7 @@ static void follows_the_values(void **state)
 /* The rows of A^T are those of the transposed matrix, with the values of the last refill, also where there are no entries at all; made once */
 static void check_rows(const test_case *C)
 {
-  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64};
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   const tc_csr_local    pattern    = local_pattern(&C->A);
   tc_matrix             A          = C->A, R;
   tc_key                key        = key_of(&A, 1);

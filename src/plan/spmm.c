@@ -303,14 +303,12 @@ tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel 
 static void transpose(tc_scalar scalar, int32_t rows, int32_t n, const void *from, int64_t ld, double *to)
 {
   enum { TILE = 16 };
-  const double *wide   = from;
-  const float  *narrow = from;
 
   for (int32_t first = 0; first < rows; first += TILE) {
     const int32_t end = rows - first < TILE ? rows : first + TILE;
 
     for (int32_t j = 0; j < n; ++j) {
-      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = scalar == TC_SCALAR_F32 ? narrow[j + i * ld] : wide[j + i * ld];
+      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = scalar == TC_SCALAR_F32 ? ((const float *)from)[j + i * ld] : ((const double *)from)[j + i * ld];
     }
   }
 }
