@@ -14,7 +14,7 @@
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_NP (4 3 2 1), numbers of processes in tests; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
+# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -338,7 +338,7 @@ bench_spmm() {
 bench_spmm_t() { bench_part spmm_t 30 "elasticity_28 stencil27:64 like_cant rmat:18 interpolation:40 restriction:40" 6 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 # of the cases of `blocks`, whose times in fp64 these are compared with
-bench_spmm_precision() { bench_part spmm_precision 150 "elasticity_64 stencil27:100 qcd_11 webbase_1m rmat:18 long1153:20000 like_cant like_pwtk like_cop20k_A like_mip1 elasticity_28 $work/matrices/email-enron.mtx.gz" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
+bench_spmm_precision() { bench_part spmm_precision 90 "elasticity_28 qcd_11 rmat:18 like_cant like_cop20k_A $work/matrices/email-enron.mtx.gz like_mip1 webbase_1m" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
 # 2:4 tiles and what they are compared with, without PETSc; other rows of the same file
 bench_sparse24() {
   local log=$parts/sparse24.txt status=0 rows size

@@ -127,7 +127,7 @@ gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jaco
 stage_solvers() {
   local np graph points
   flavour opt
-  for np in 1 2; do
+  for np in ${KIT_SOLVER_NP:-1 2}; do
     compare ex45_jacobi_100 "$np" ex45 "${on_grid[@]}" "${cube_100[@]}" "${common[@]}"
     compare ex45_mg_129 "$np" ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
     compare ex56_gamg_24 "$np" ex56 "${gamg[@]}" -ne $((np == 1 ? 24 : 23)) "${common[@]}"
