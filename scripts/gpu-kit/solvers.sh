@@ -65,10 +65,10 @@ split_by_event() { # case, program, type option, options
 
 # Our own tutorials print a line for every solve; each solves twice, seconds are those of the second time
 tutorial() { # processes, program, options; the log is $work/tutorial.log, with the status of the program as its last line
-  local np=$1 program=$2 status=0
+  local np=$1 program=$2 status=0 at=$SECONDS
   shift 2
   timeout 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
-  printf 'status %s\n' "$status" >>"$work/tutorial.log"
+  printf 'status %s after %s s\n' "$status" "$((SECONDS - at))" >>"$work/tutorial.log"
   { printf '=== %s %s\n' "$program" "$*"; head -n 150 "$work/tutorial.log"; } >>"$out/tests.log"
 }
 
