@@ -5,7 +5,7 @@
 solve_once() { # case, processes, type, program, options
   local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0
   shift 4
-  timeout 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
+  limited 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
   { printf '=== %s np%s %s\n' "$name" "$np" "$type"; grep -vE '^[A-Za-z]+ +[0-9]+ [0-9.]+ ' "$log" | head -n 150; grep -E '^(KSPSolve|SNESSolve|MatMult|MatTC[A-Z][a-z]+|PCSetUp) ' "$log"; } >>"$out/tests.log"
   if [ "$status" != 0 ]; then printf 'failed\t-\t0\t-\t0\t0\n'
   else
@@ -51,7 +51,7 @@ split_by_event() { # case, program, type option, options
   local name=$1 program=$2 option=$3 type log=$work/events.log
   shift 3
   for type in "$parent_type" aijtccusparse; do
-    timeout 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$option" "$type" "$@" -log_view -log_view_gpu_time >"$log" 2>&1 </dev/null || continue
+    limited 60 mpiexec -n 1 "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$option" "$type" "$@" -log_view -log_view_gpu_time >"$log" 2>&1 </dev/null || continue
     awk -v OFS='\t' -v name="$name" -v type="$type" '
       $2 !~ /^[0-9]+$/ || $4 !~ /^[0-9.]+e[-+][0-9]+$/ { next }
       /^Vec/ { $1 = "Vec*" }
@@ -67,7 +67,7 @@ split_by_event() { # case, program, type option, options
 tutorial() { # processes, program, options; the log is $work/tutorial.log, with the status of the program as its last line
   local np=$1 program=$2 status=0 at=$SECONDS
   shift 2
-  timeout 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
+  limited 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
   printf 'status %s after %s s\n' "$status" "$((SECONDS - at))" >>"$work/tutorial.log"
   { printf '=== %s %s\n' "$program" "$*"; head -n 150 "$work/tutorial.log"; } >>"$out/tests.log"
 }
