@@ -3,6 +3,7 @@
 */
 #include "tc_backend.h"
 #include "tc_memory.cuh"
+#include <atomic>
 #include <memory>
 #include <new>
 
@@ -52,10 +53,33 @@ tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
 tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
+#define TC_WARM_UP(load) tc_status load(tc_scalar);
+#include "tc_kernels.h"
+#undef TC_WARM_UP
 tc_status tc_transpose_cuda(const tc_csr_local *, int32_t *, int32_t *, int32_t *, tc_stream);
 tc_status tc_gather_cuda(int64_t, const int32_t *, tc_scalar, const void *, void *, tc_stream);
 tc_status tc_widen_cuda(int64_t, int64_t, const float *, int64_t, double *, int64_t, tc_stream);
 tc_status tc_round_cuda(int64_t, int64_t, const double *, int64_t, float *, int64_t, tc_stream);
+}
+
+static tc_status load_kernels(tc_scalar scalar)
+{
+#define TC_WARM_UP(load) TC_CALL(load(scalar));
+#include "tc_kernels.h"
+#undef TC_WARM_UP
+  return TC_OK;
+}
+
+static tc_status cuda_warm_up(tc_scalar scalar)
+{
+  enum { SCALARS = TC_SCALAR_F32 + 1, DEVICES = 64 };
+  static std::atomic<bool> warm[DEVICES][SCALARS];
+  int                      device;
+
+  TC_CUDA(cudaGetDevice(&device));
+  if (device >= DEVICES || warm[device][scalar].exchange(true)) return TC_OK;
+  TC_CALL(tc_memory_warm_up());
+  return load_kernels(scalar);
 }
 
 static const tc_kernel *cuda_kernels(int *num)
@@ -191,7 +215,7 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_warm_up, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -116,6 +116,12 @@ static tc_status tc_build(const tc_csr_local *A, tc_build_scratch &S, tc_build_c
   return tc_launch("tc_build_hybrid_fill", fill, blocks < 4 * tc_most_blocks ? blocks : 4 * tc_most_blocks, tc_piece_threads, stream, H, S.head, tc_moves_of(H, S.head), A->col, S.tile);
 }
 
+extern "C" tc_status tc_load_build_hybrid(tc_scalar)
+{
+  return tc_load("tc_build_hybrid", tc_build_hybrid_order_kernel, tc_build_hybrid_scan_kernel, tc_build_hybrid_place_kernel, tc_build_hybrid_measure_kernel<1>, tc_build_hybrid_measure_kernel<tc_piece_warps>, tc_build_hybrid_tiles_kernel,
+                 tc_build_hybrid_fill_kernel<1>, tc_build_hybrid_fill_kernel<tc_piece_warps>);
+}
+
 enum { MAX_OVERHANG = 1 << 24 }; // kernels count rows in 32 bits, rounded up to whole launches
 
 extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **slab, tc_stream stream)

@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-enum { MAX_DEVICES = 64, KEPT_SHARE = 64 }; // of the device's memory one part in so many may stay with the pool
+enum { MAX_DEVICES = 64, KEPT_SHARE = 64, WARM_SHARE = 1024 }; // of the device's memory one part in so many may stay with the pool, and is there from the beginning
 
 /* One for each device that this process uses; never destroyed */
 struct tc_pool {
@@ -86,6 +86,22 @@ void tc_memory_release(void *memory)
 /* Never given back to the system: a conversion takes one at a time */
 static std::mutex          answers_mutex;
 static std::vector<void *> answers;
+
+tc_status tc_memory_warm_up(void)
+{
+  size_t   unused, total;
+  tc_pool *pool;
+  void    *memory, *answer;
+
+  TC_CALL(get_pool(&pool));
+  TC_CALL(tc_cuda("size of the device's memory", cudaMemGetInfo(&unused, &total)));
+  TC_CALL(take(pool, total / WARM_SHARE, &memory, pool->stream));
+  TC_CALL(tc_memory_give(memory, pool->stream));
+  TC_CALL(tc_cuda("device memory", cudaStreamSynchronize(pool->stream)));
+  TC_CALL(tc_memory_take_answer(&answer));
+  tc_memory_give_answer(answer);
+  return TC_OK;
+}
 
 tc_status tc_memory_take_answer(void **memory)
 {

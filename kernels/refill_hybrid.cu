@@ -427,3 +427,8 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
   TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
   return launch_of[H->precision](H, csr_val, on);
 }
+
+extern "C" tc_status tc_load_refill_hybrid(tc_scalar)
+{
+  return tc_load("tc_refill_hybrid", tc_refill_hybrid_dictionary_kernel, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, 1>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_values_team>);
+}

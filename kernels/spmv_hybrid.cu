@@ -395,6 +395,19 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());
 }
 
+template <template <bool, bool> class way, typename V>
+static tc_status tc_load_way(void)
+{
+  return tc_load("tc_spmv_hybrid", tc_spmv_hybrid_kernel<way<false, false>, false, V>, tc_spmv_hybrid_kernel<way<false, true>, false, V>, tc_spmv_hybrid_kernel<way<true, false>, true, V>, tc_spmv_hybrid_kernel<way<true, true>, true, V>);
+}
+
+extern "C" tc_status tc_load_spmv_hybrid(tc_scalar scalar)
+{
+  TC_CALL((scalar == TC_SCALAR_F32 ? tc_load_way<tc_hybrid_mma, float> : tc_load_way<tc_hybrid_mma, double>)());
+  TC_CALL((scalar == TC_SCALAR_F32 ? tc_load_way<tc_hybrid_mma_crowded, float> : tc_load_way<tc_hybrid_mma_crowded, double>)());
+  return (scalar == TC_SCALAR_F32 ? tc_load_way<tc_hybrid_fma, float> : tc_load_way<tc_hybrid_fma, double>)();
+}
+
 /* --- launchers, for vectors of doubles or floats --- */
 
 template <bool mma, bool with_16_bits, typename V>

@@ -47,6 +47,11 @@ typedef struct {
   const char *name; // "host" or "cuda"
   /* Is the backend usable? On failure tc_last_error() of this table says why. `sm` gets the compute capability of the current device (0: host) */
   tc_status (*probe)(int *sm);
+  /*
+    NULL on the host. What the first conversions and products with vectors of that scalar would else wait for is there afterwards: memory in the pool, kernels on the current
+    device, which are loaded at their first launch otherwise. Once a process, device and scalar; for that device no more is done later, whether it failed or not. Waits for the device.
+  */
+  tc_status (*warm_up)(tc_scalar scalar);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /* The same for dense blocks; those of a format are in the order of preference, which the plan may know better */

@@ -93,6 +93,19 @@ __device__ __forceinline__ void tc_wait_for_kernel_before()
 #endif
 }
 
+/* Loads kernels ahead of their first launch, which else does that, and waits for the device */
+template <typename... Kernels>
+tc_status tc_load(const char *name, Kernels... kernels)
+{
+  for (const void *kernel : {reinterpret_cast<const void *>(kernels)...}) {
+    cudaFuncAttributes attributes;
+    const cudaError_t  error = cudaFuncGetAttributes(&attributes, kernel);
+
+    TC_CHECK(error == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: loading a kernel failed: %s", name, cudaGetErrorString(error));
+  }
+  return TC_OK;
+}
+
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch_config(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, cudaLaunchAttribute *attribute, Arguments... arguments)
 {

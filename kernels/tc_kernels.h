@@ -37,6 +37,14 @@ TC_SPMM_KERNEL("bcsr",   MMA,       BF16,     80,    nullptr,                   
 TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                             0,    tc_spmm_bcsr_scratch,                  tc_spmm_bcsr_f16)
 #endif
 
+#ifdef TC_WARM_UP
+/* What loads kernels ahead of their first launch: those of conversions and products with vectors in double precision, the choice of nearly all programs */
+TC_WARM_UP(tc_load_build_hybrid)
+TC_WARM_UP(tc_load_refill_hybrid)
+TC_WARM_UP(tc_load_spmv_hybrid)
+TC_WARM_UP(tc_load_transpose)
+#endif
+
 #ifdef TC_CONVERTER
 /*           format    build            refill           ; build nullptr: the host packs */
 TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)

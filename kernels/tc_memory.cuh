@@ -13,6 +13,9 @@ tc_status tc_memory_give(void *memory, cudaStream_t stream);
 tc_status tc_memory_alloc(size_t bytes, void **memory);
 void      tc_memory_release(void *memory);
 
+/* The first memory of the pool of the current device, and the first answer: what the first conversion would else wait for */
+tc_status tc_memory_warm_up(void);
+
 /* TC_ANSWER_BYTES of the host's memory that kernels write to, for what the host waits for. Give it back when no kernel will write there any more; NULL is fine. */
 enum { TC_ANSWER_BYTES = 256 };
 tc_status tc_memory_take_answer(void **memory);

@@ -139,3 +139,28 @@ extern "C" tc_status tc_gather_cuda(int64_t n, const int32_t *perm, tc_scalar sc
 {
   return (scalar == TC_SCALAR_F32 ? gather<float> : gather<double>)(n, perm, from, to, stream);
 }
+
+/* CUB has kernels for few entries and for many: two patterns of one row without entries, whose columns are all 0, go through all of them */
+extern "C" tc_status tc_load_transpose(tc_scalar scalar)
+{
+  constexpr int64_t  most   = 1 << 15;
+  const cudaStream_t stream = cudaStreamPerThread;
+  void              *memory;
+  tc_status          status = tc_load("tc_gather", scalar == TC_SCALAR_F32 ? reinterpret_cast<const void *>(tc_gather_kernel<float>) : reinterpret_cast<const void *>(tc_gather_kernel<double>));
+
+  TC_CALL(status);
+  TC_CALL(tc_memory_take((3 * most + 4) * sizeof(int32_t), &memory, stream));
+  int32_t *zero = static_cast<int32_t *>(memory), *written = zero + most + 2;
+
+  status = tc_cuda("tc_transpose: zeroing", cudaMemsetAsync(zero, 0, (most + 2) * sizeof *zero, stream));
+  for (const int64_t entries : {int64_t(1), most}) {
+    const tc_csr_local A = {1, 1, entries, zero, zero + 2, 0, TC_PRECISION_F64, nullptr};
+
+    if (status == TC_OK) status = tc_transpose_cuda(&A, written, written + 2, written + 2 + most, stream);
+  }
+  const tc_status given = tc_memory_give(memory, stream);
+
+  TC_CALL(status);
+  TC_CALL(given);
+  return tc_cuda("tc_transpose: warming up", cudaStreamSynchronize(stream));
+}

@@ -121,11 +121,12 @@ static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
   return (PetscBool)(!MATTC_SCALAR_IS_OURS || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
 }
 
-extern PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
+extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
 PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
+PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN void              MatTCBackendReset(void);
 
 /* parent.c */

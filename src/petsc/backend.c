@@ -10,6 +10,7 @@
 static struct {
   PetscBool         done; /* probed in this PETSc session */
   const tc_backend *cuda; /* NULL: not usable */
+  PetscBool         warm; /* or has failed to become so */
   char              reason[512];
 } probe;
 
@@ -54,6 +55,7 @@ static PetscErrorCode MatTCProbe(void)
   if (probe.done) PetscFunctionReturn(PETSC_SUCCESS);
   probe.done = PETSC_TRUE;
   probe.cuda = NULL;
+  probe.warm = PETSC_FALSE;
   if (!PetscDefined(HAVE_CUDA)) {
     PetscCall(PetscStrncpy(probe.reason, "PETSc is configured without CUDA", sizeof(probe.reason)));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -103,6 +105,24 @@ PetscErrorCode MatTCChooseBackend(Mat A, PetscBool *cuda)
 const tc_backend *MatTCGetBackend(PetscBool cuda)
 {
   return cuda ? probe.cuda : tc_backend_host();
+}
+
+/*
+  What the first products of a process would wait for, here, where the parent has just made PETSc initialise its device: creating a matrix of the type says that products will come,
+  and where the solve begins nobody knows. A failure is that of the first product that needs the same, if any.
+*/
+PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
+{
+  tc_status status;
+
+  PetscFunctionBegin;
+  if (!tc || !tc->parent->cuda || !probe.cuda || probe.warm || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  probe.warm = PETSC_TRUE;
+  PetscCall(PetscLogEventBegin(MATTC_WarmUp, A, 0, 0, 0));
+  status = probe.cuda->warm_up(MATTC_SCALAR);
+  PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
+  if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 void MatTCBackendReset(void)

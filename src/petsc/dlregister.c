@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-PetscLogEvent MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
+PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
 
 static PetscBool initialized = PETSC_FALSE;
 
@@ -67,6 +67,7 @@ PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void)
   PetscCall(MatRegister(MATSEQAIJTCCUSPARSE, MatCreate_SeqAIJTCCUSPARSE));
   PetscCall(MatRegister(MATMPIAIJTCCUSPARSE, MatCreate_MPIAIJTCCUSPARSE));
   PetscCall(MatRegisterRootName(MATAIJTCCUSPARSE, MATSEQAIJCUSPARSETC, MATMPIAIJCUSPARSETC));
+  PetscCall(PetscLogEventRegister("MatTCWarmUp", MAT_CLASSID, &MATTC_WarmUp));
   PetscCall(PetscLogEventRegister("MatTCBuild", MAT_CLASSID, &MATTC_Build));
   PetscCall(PetscLogEventRegister("MatTCRefill", MAT_CLASSID, &MATTC_Refill));
   PetscCall(PetscLogEventRegister("MatTCUpload", MAT_CLASSID, &MATTC_Upload));

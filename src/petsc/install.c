@@ -281,11 +281,14 @@ PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat A, MatType newtype, MatReuse reu
   else if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, B));
   else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *B, SAME_NONZERO_PATTERN));
   PetscCall(MatTCInstall(*B, &settings));
+  PetscCall(MatTCContextGet(*B, &tc));
+  PetscCall(MatTCWarmUp(*B, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTCCreate(Mat A, PetscBool mpi)
 {
+  Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
   PetscBool          cuda;
 
@@ -295,6 +298,8 @@ static PetscErrorCode MatTCCreate(Mat A, PetscBool mpi)
   PetscCall(MatTCPropagateFrom(A, cuda));
   PetscCall((*parent->create)(A));
   PetscCall(MatTCInstall(A, NULL));
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCWarmUp(A, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
