@@ -83,7 +83,7 @@ typedef struct {
   tc_key                  prepared_for, declined_for;
   char                    reason[256];   /* why declined */
   tc_stream               stream;        /* of the last product */
-  double                  conversion_ms; /* of the last rebuild */
+  double                  conversion_ms; /* of the last rebuild, without waiting for its end where there is no trial */
   MatTCTrial              trial;         /* of the matrix itself, not of its transpose */
 } MatTCSide;
 
@@ -172,6 +172,7 @@ PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, in
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
 PETSC_INTERN PetscBool      MatTCMayTry(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
+PETSC_INTERN PetscBool      MatTCTrialComes(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, tc_stream, PetscBool *);
 
 /* ensure.c */

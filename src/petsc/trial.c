@@ -51,6 +51,12 @@ PetscBool MatTCMayTry(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && tc_plan_backend(side->plan)->time_begin);
 }
 
+/* Are products with what is packed for that side to be timed some time, so that it matters how long packing took? */
+PetscBool MatTCTrialComes(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
+{
+  return (PetscBool)(side == &tc->side[MATTC_FORWARD] && MatTCMayTry(tc, side) && tc_plan_in_doubt(side->plan));
+}
+
 /* One product, ours or theirs */
 static PetscErrorCode MatTCTimedProduct(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, Vec x, Vec z, tc_stream stream, PetscBool *works)
 {
@@ -145,7 +151,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_st
   PetscBool         x_device, z_device;
 
   PetscFunctionBegin;
-  if (!MatTCMayTry(tc, side) || !tc_plan_in_doubt(side->plan)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatTCTrialComes(tc, side)) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCGetCounters(side, &counters);
   if (trial->pattern != counters.rebuilds) {
     PetscCall(PetscMemzero(trial, sizeof(*trial)));

@@ -84,23 +84,22 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
   tc_csr_local      pattern = {A->num_cols, A->num_rows, A->nnz, NULL, NULL, row_group, A->precision, NULL};
   void             *memory;
   int32_t          *row_ptr, *col;
-  tc_status         status;
+  tc_status         status, given;
 
   release_arrays(T);
   TC_CALL(tc_from_backend(backend, backend->alloc(entries * (tc_scalar_bytes(T->scalar) + sizeof *T->perm), &memory)));
   T->values = memory;
   T->perm   = (int32_t *)(void *)((char *)memory + entries * tc_scalar_bytes(T->scalar));
   T->nnz    = A->nnz;
-  TC_CALL(tc_from_backend(backend, backend->alloc(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory)));
+  TC_CALL(tc_from_backend(backend, backend->take(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory, stream)));
   row_ptr         = memory;
   col             = row_ptr + A->num_cols + 1;
   pattern.row_ptr = row_ptr;
   pattern.col     = col;
   status          = tc_from_backend(backend, backend->transpose(A, row_ptr, col, T->perm, stream));
   if (status == TC_OK) status = tc_plan_builds_local(T->plan) ? tc_plan_build_local(T->plan, &pattern, stream) : pack_on_host(T, &pattern, stream);
-  if (status == TC_OK) status = tc_from_backend(backend, backend->synchronize(stream)); // the pattern goes
-  backend->release(memory);
-  return status;
+  given  = tc_from_backend(backend, backend->give(memory, stream));
+  return status == TC_OK ? given : status;
 }
 
 tc_status tc_transpose_refill(tc_transpose *T, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)

@@ -18,7 +18,7 @@ tc_plan *tc_transpose_plan(const tc_transpose *transpose);
 
 /*
   New pattern: transposes the local pattern of A and packs that, where the backend lives if it can. `row_group` is that of the rows of A^T. Old arrays go first. The
-  plan is unusable until tc_transpose_refill(). Waits for the device.
+  plan is unusable until tc_transpose_refill(). As tc_plan_build_local() it may wait for the device, but not for all that it enqueues.
 */
 tc_status tc_transpose_build(tc_transpose *transpose, const tc_csr_local *A, int32_t row_group, tc_stream stream);
 

@@ -1,0 +1,89 @@
+/*
+  When the GPU is made ready: with the first matrix that will multiply there, once, and before anything is packed; never for matrices on the host, nor for those whose
+  products are the parent's. The library with the kernels is not even opened for the host.
+*/
+#define _GNU_SOURCE /* dladdr(), RTLD_NOLOAD */
+#include "mat_util.h"
+#include <dlfcn.h>
+#include <string.h>
+
+static char help[] = "Tests when MATAIJTCCUSPARSE makes the GPU ready.\n\n";
+
+/* How often has the event come, on this process, and what has been packed? */
+static PetscErrorCode Count(int *warm_ups, int *builds)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId("MatTCWarmUp", &event));
+  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+  *warm_ups = info.count;
+  PetscCall(PetscLogEventGetId("MatTCBuild", &event));
+  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+  *builds = info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is the library with the kernels in this process? */
+static PetscErrorCode IsOpen(PetscBool *open)
+{
+  Dl_info ours;
+  char    path[PETSC_MAX_PATH_LEN], *slash;
+  void   *library;
+
+  PetscFunctionBeginUser;
+  PetscCheck(dladdr((void *)MatAIJTCCUSPARSEInitializePackage, &ours), PETSC_COMM_SELF, PETSC_ERR_LIB, "The library does not know its file");
+  PetscCall(PetscStrncpy(path, ours.dli_fname, sizeof(path)));
+  slash = strrchr(path, '/');
+  if (slash) slash[1] = '\0';
+  PetscCall(PetscStrlcat(path, "libaijtccusparse_cuda.so", sizeof(path)));
+  library = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
+  *open   = library ? PETSC_TRUE : PETSC_FALSE;
+  if (library) dlclose(library);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix of ours is made, with that option, and multiplies: if it is `wanted`, and there is one, the GPU has been made ready once before the first product, with nothing packed until then */
+static PetscErrorCode TestMatrix(const char what[], const char option[], const char value[], PetscBool wanted, PetscBool may_open)
+{
+  tc_matrix S;
+  Mat       ours, plain, copy;
+  PetscBool same, same_copy, open, cuda;
+  int       before, ready, after, packed, builds, expected;
+
+  PetscFunctionBeginUser;
+  if (option) PetscCall(PetscOptionsSetValue(NULL, option, value));
+  PetscCall(Count(&ready, &before));
+  PetscCall(MatTestGenerate("stencil7", 6, &S));
+  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(&S, MATAIJ, &plain));
+  tc_matrix_free(&S);
+  PetscCall(Count(&ready, &packed));
+  PetscCall(IsOpen(&open));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  expected = wanted && cuda;
+  PetscCall(MatTestSameProduct(ours, plain, &same));
+  PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &copy));
+  PetscCall(MatTestSameProduct(copy, plain, &same_copy));
+  PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &plain));
+  PetscCall(Count(&after, &builds));
+  PetscCall(MatTestFact((PetscBool)(ready == expected && after == expected && packed == before && (may_open || !open) && same && same_copy), "%s: %d times ready before the first product, %d times after it; %d packed before it; kernels %s; products %s", what,
+                        ready, after, packed - before, open ? "opened" : "not opened", same && same_copy ? "right" : "WRONG"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscCall(MatDestroy(&copy));
+  if (option) PetscCall(PetscOptionsClearValue(NULL, option));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  PetscCall(MatTestBegin(&argc, &args, help));
+  PetscCall(PetscLogDefaultBegin());
+  PetscCall(TestMatrix("on the host", "-mat_aijtccusparse_backend", "host", PETSC_FALSE, PETSC_FALSE));
+  PetscCall(TestMatrix("products left to the parent", "-mat_aijtccusparse_spmv", "parent", PETSC_FALSE, PETSC_TRUE));
+  PetscCall(TestMatrix("the first matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(TestMatrix("the next matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
+  return MatTestEnd();
+}
