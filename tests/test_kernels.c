@@ -223,6 +223,22 @@ static void check_faults(const tc_backend *backend)
   tc_matrix_free(&A);
 }
 
+/* A device without memory cannot be made ready, which is reported and not tried again; one with memory can, again and again; either way all kernels are right afterwards */
+static void check_warm_up(const tc_backend *backend)
+{
+  tc_status first, second, other, again;
+
+  backend->fault_arm(TC_FAULT_ALLOC, 1);
+  first = backend->warm_up(TC_SCALAR_F32);
+  backend->fault_arm(TC_FAULT_ALLOC, 0);
+  second = backend->warm_up(TC_SCALAR_F32);
+  other  = backend->warm_up(TC_SCALAR_F64);
+  backend->fault_arm(TC_FAULT_ALLOC, 1);
+  again = backend->warm_up(TC_SCALAR_F64);
+  fact(first == TC_ERR_MEMORY && second == TC_OK, "warm_up", "no memory", "reported once");
+  fact(other == TC_OK && again == TC_OK && backend->fault_arm(TC_FAULT_ALLOC, 0) == 1, "warm_up", "a device", "done once");
+}
+
 /* The first precision that no earlier row for the same format and arithmetic reads */
 static tc_precision first_precision(const tc_kernel *kernels, int k)
 {
@@ -257,6 +273,7 @@ int main(int argc, char **args)
     printf("skip no usable device: %s\n0 passed, 0 failed, 1 skipped\n", backend->last_error());
     return SKIPPED;
   }
+  check_warm_up(backend);
   kernels = backend->kernels(&num_kernels);
   tc_generators(&num_generators);
   for (int k = 0; k < num_kernels; ++k) {
