@@ -1,24 +1,13 @@
+#include "refill_hybrid_pieces.cuh"
 #include "tc_backend.h"
-#include "tc_hybrid.h"
-#include "tc_mma.cuh"
 #include "tc_narrow.h"
 #include <cfloat>
 
 constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
-constexpr int tc_dictionary_slots = 4 * TC_HYBRID_DICTIONARY;
-constexpr int tc_most_places      = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
 constexpr int tc_values_threads   = 128;
 constexpr int tc_values_blocks    = 4096;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
 constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
 constexpr int tc_wide_piece       = 32;                               // places and more in the mean: the block has no other
-
-using tc_bits = unsigned long long;
-
-/* Where to look for these bits first, in a table of a power of two of slots; neither word alone tells small integers or floats apart */
-__device__ __forceinline__ unsigned tc_slot_of(tc_bits bits, unsigned slots)
-{
-  return (static_cast<unsigned>(bits >> 32) + static_cast<unsigned>(bits) * 0x85ebca6bu) * 0x9e3779b9u / (0x80000000u / slots * 2);
-}
 
 /* Is it the first time that these bits, not all ones, go into the table? */
 __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
@@ -88,137 +77,12 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   if (threadIdx.x == 0) *dictionary_size = num + ones;
 }
 
-/* In shared memory, for look-ups: `slot` says where bits may stand */
-struct tc_dictionary {
-  enum { NONE = 0xffff };
-
-  tc_bits        bits[TC_HYBRID_DICTIONARY];
-  unsigned short slot[tc_dictionary_slots];
-
-  /* By all threads of the block */
-  __device__ __forceinline__ void make(const tc_hybrid &H, int size)
-  {
-    for (int i = threadIdx.x; i < tc_dictionary_slots; i += blockDim.x) slot[i] = NONE;
-    __syncthreads();
-    for (int i = threadIdx.x; i < size; i += blockDim.x) {
-      unsigned at = tc_slot_of(bits[i] = __double_as_longlong(H.dictionary[i]), tc_dictionary_slots);
-
-      while (atomicCAS(&slot[at % tc_dictionary_slots], static_cast<unsigned short>(NONE), static_cast<unsigned short>(i)) != NONE) ++at;
-    }
-    __syncthreads();
-  }
-
-  /* Where these bits are, -1 if they are nowhere */
-  __device__ __forceinline__ int find(tc_bits wanted) const
-  {
-    for (unsigned at = tc_slot_of(wanted, tc_dictionary_slots);; ++at) {
-      const int place = slot[at % tc_dictionary_slots];
-
-      if (place == NONE) return -1;
-      if (bits[place] == wanted) return place;
-    }
-  }
-};
-
 /* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN. */
 template <bool rounded>
 __device__ __forceinline__ bool tc_stands_for(float narrow, double value)
 {
   return narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
 }
-
-/*
-  A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
-  kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
-  memory once, and all of them are under way at the same time.
-*/
-template <int team>
-struct tc_staged_piece {
-  const double *csr_val;
-  double       *stage;                 // [TC_HYBRID_SLICE_ROWS][most + 1]: odd, so that a warp's lanes hit different banks
-  int           most;                  // a multiple of four
-  int32_t       first, count;          // of this lane: entry k is CSR entry first + stride * k, k < count
-  int           width, places, stride;
-  int           from = -1;             // the first place that is staged
-  int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
-
-  /* These two wait for the team */
-  __device__ __forceinline__ static void synchronize()
-  {
-    if constexpr (team == 1) __syncwarp();
-    else __syncthreads();
-  }
-  __device__ __forceinline__ static bool all(bool so)
-  {
-    if constexpr (team > 1) return __syncthreads_and(so);
-    const bool all_so = __all_sync(tc_full_warp, so);
-
-    __syncwarp();
-    return all_so;
-  }
-
-  __device__ __forceinline__ int staged() const { return min(width - from, most); }
-  __device__ __forceinline__ bool has(int k) const { return from + k < count; }
-  __device__ __forceinline__ double value(int k) const { return stage[lane * (most + 1) + k]; } // 0 if the lane has no such entry
-
-  __device__ __forceinline__ void open_segment(const tc_hybrid &H, int32_t segment)
-  {
-    const tc_hybrid_segment S       = H.segment[segment];
-    const int               entries = S.entries;
-
-    first  = H.csr_first[S.long_row] + TC_HYBRID_SEGMENT * (segment - H.long_first[S.long_row]) + lane;
-    count  = (entries - lane + tc_warp_size - 1) / tc_warp_size;
-    width  = (entries + tc_warp_size - 1) / tc_warp_size;
-    places = tc_most_places;
-    stride = tc_warp_size;
-    from   = -1;
-  }
-
-  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
-  {
-    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
-    const bool    used   = packed < H.num_sliced;
-
-    first  = used ? H.csr_first[H.num_long + packed] : 0;
-    count  = used ? H.length[packed] : 0;
-    width  = H.slice[slice].width;
-    places = tc_hybrid_places(width);
-    stride = 1;
-    from   = -1;
-  }
-
-  /* Place k of lane `of`, which has these entries */
-  __device__ __forceinline__ void copy(int of, int k, int32_t first_of, int32_t count_of) const
-  {
-    double *to = stage + of * (most + 1) + k;
-
-    if (from + k < count_of) tc_copy_ahead_8(static_cast<uint32_t>(__cvta_generic_to_shared(to)), csr_val + first_of + stride * (from + k));
-    else *to = 0.0;
-  }
-
-  /* Brings the places from `begin` on, unless they are there: neighbouring threads have neighbouring entries, of a row and on to the next */
-  __device__ __forceinline__ void fetch(int begin)
-  {
-    if (from == begin) return;
-    synchronize(); // all have read what was there
-    from                = begin;
-    const int      num  = staged(), step = team * tc_warp_size;
-    const unsigned part = (1u << 24) / num + 1; // e / num is e * part / 2^24 for all e < 32 * num
-
-    if (stride == 1) {
-      for (int e = threadIdx.x % step; e < num * tc_warp_size; e += step) {
-        const int of = e * part >> 24;
-
-        copy(of, e - of * num, __shfl_sync(tc_full_warp, first, of), __shfl_sync(tc_full_warp, count, of));
-      }
-    } else {
-      for (int k = warp; k < num; k += team) copy(lane, k, first, count);
-    }
-    tc_copies_end();
-    tc_copies_done_but(0);
-    synchronize();
-  }
-};
 
 /* What lies next to each other for one lane of a block */
 template <typename stored, int places>
@@ -231,25 +95,22 @@ struct alignas(sizeof(stored) * places) tc_together_stored {
   the bytes of every wider kind. NaNs are neither F32 here nor on the host.
 */
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
-__device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, stored *to)
+__device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, stored *to)
 {
+  const double padding = kind == TC_HYBRID_D8 ? dictionary.first() : 0.0;
+
   for (int b = P.warp; places * b < P.staged(); b += team) {
     double                             value[places];
     tc_together_stored<stored, places> packed;
     bool                               fits = true;
 
-#pragma unroll
-    for (int p = 0; p < places; ++p) value[p] = places * b + p < P.staged() ? P.value(places * b + p) : 0.0;
+    P.values(places * b, padding, value);
+    if constexpr (kind == TC_HYBRID_D8) fits = dictionary.find(value, packed.of);
 #pragma unroll
     for (int p = 0; p < places; ++p) {
-      if constexpr (kind == TC_HYBRID_D8) {
-        const int found = P.has(places * b + p) ? dictionary.find(__double_as_longlong(value[p])) : 0;
-
-        fits         = fits && found >= 0;
-        packed.of[p] = found;
-      } else if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
+      if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
       else if constexpr (kind == TC_HYBRID_F16) packed.of[p] = tc_to_f16(value[p] * scale);
-      else {
+      else if constexpr (kind != TC_HYBRID_D8) {
         packed.of[p] = value[p];
         if constexpr (kind == TC_HYBRID_F32) fits = fits && tc_stands_for<rounded>(packed.of[p], value[p]);
       }
@@ -268,7 +129,7 @@ __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, co
 
 /* The whole piece as this kind; false if it does not fit */
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
-__device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, char *val)
+__device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, char *val)
 {
   for (int from = 0; from < P.width; from += P.most) {
     P.fetch(from);
@@ -280,7 +141,7 @@ __device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc
 }
 
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, int team>
-__device__ __forceinline__ bool tc_put_values_as(tc_staged_piece<team> &P, const tc_dictionary &dictionary, double scale, char *val)
+__device__ __forceinline__ bool tc_put_values_as(tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, char *val)
 {
   if constexpr (sizeof(stored) <= 2) {
     if (P.places == 1) return tc_put_places<kind, stored, rounded, 1>(P, dictionary, scale, val);
@@ -303,7 +164,12 @@ __device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1> &P, bool shared
 
   for (int from = 0; from < P.width; from += P.most) {
     P.fetch(from);
-    for (int k = 0; k < P.staged(); ++k) largest = max(largest, static_cast<tc_bits>(__double_as_longlong(fabs(P.value(k)))));
+    for (int k = 0; k < P.staged(); ++k) {
+      double value[1];
+
+      P.values(k, 0.0, value);
+      largest = max(largest, static_cast<tc_bits>(__double_as_longlong(fabs(value[0]))));
+    }
   }
   if (shared) largest = tc_warp_largest(largest);
   const bool fits = P.all(tc_f16_scale(largest, exponent));
@@ -314,7 +180,7 @@ __device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1> &P, bool shared
 
 /* The values of a piece as the first kind that holds them, which is returned */
 template <tc_precision precision, int team>
-__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(tc_staged_piece<team> &P, int dictionary_size, const tc_dictionary &dictionary, const tc_exponents &exponents, char *val)
+__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(tc_staged_piece<team> &P, int dictionary_size, const tc_look_up &dictionary, const tc_exponents &exponents, char *val)
 {
   constexpr bool rounded = precision != TC_PRECISION_F64;
   int            exponent = 0;
@@ -357,13 +223,13 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
   Lanes:  see tc_staged_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: val, the bytes of the kind; value_kind; exponent, if there is one
-  Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_70; sm_90 to begin before the
+  Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_80; sm_90 to begin before the
           dictionary is there.  Source: tc_hybrid.h
 */
 template <tc_precision precision, int team>
 static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
-  extern __shared__ double stages[];
+  extern __shared__ __align__(16) double stages[];
   __shared__ tc_dictionary dictionary;
   constexpr int            teams = tc_values_threads / tc_warp_size / team;
   const int                mine  = threadIdx.x / tc_warp_size / team;
@@ -380,10 +246,12 @@ static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_val
   const int size = *H.dictionary_size;
 
   if (size > 0) dictionary.make(H, size);
+  const tc_look_up look_up(dictionary);
+
   for (int32_t piece = begin; piece < end; piece += step) {
     if (piece != begin) open(piece);
     auto put = [&](auto &S) {
-      const tc_hybrid_value_kind kind = tc_put_values<precision>(P, size, dictionary, tc_exponents_of<precision>(H, piece), static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val);
+      const tc_hybrid_value_kind kind = tc_put_values<precision>(P, size, look_up, tc_exponents_of<precision>(H, piece), static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val);
 
       if (P.warp == 0 && P.lane == 0) S.value_kind = kind;
     };
