@@ -27,7 +27,7 @@ constexpr int64_t tc_wide_mean  = 16; // slots per row
   The kernel's ways: fragments of a slice whose loads are in flight together, none for scalar lanes; whether there may be values of 16 bits, which are kept out of the
   other ways because they cost registers; the threads of a block and the blocks that registers have to leave room for. Registers are warps: 32 for scalar lanes, whose
   blocks may be of any size, 40 with segments of 16 bits, 56 or 64 for fragments, or 40 with half of them in flight (one_crowded_wave()). `stays`: the packed matrix is
-  to stay in the L2 cache (fits_cache()); six fragments in flight then pay, while larger matrices are better off with more warps.
+  to stay in the L2 cache (tc_hybrid_fits_cache()); six fragments in flight then pay, while larger matrices are better off with more warps.
 */
 template <bool segments, bool stays_in_cache>
 struct tc_hybrid_fma {
@@ -314,19 +314,6 @@ static tc_status device_size(const char *name, const tc_device_size **size)
 }
 
 /*
-  Does all that a product touches fit the L2 cache, so that the next one finds it there? Loads that say they are the last ones (ld.global.cs) are the first to be replaced:
-  a matrix read with them does not even take the place of what is left of others. Measured on an H200, 60 MB, product after product in a cache full of something else,
-  ms: like_dc2 0.0116 to 0.0091, like_scircuit 0.0140 to 0.0104, like_cop20k_A (33 MB) 0.0193 to 0.0177; elasticity:28 (43 MB) 0.0161 to 0.0165, webbase:1000000 (58 MB)
-  0.0295 to 0.0316, like_ASIC_680k (61 MB) 0.0263 to 0.0291. Bytes as if all values were F64.
-*/
-static bool fits_cache(const tc_hybrid *H, const tc_device_size *size)
-{
-  const int64_t bytes = 8 * (H->num_slots + H->num_rows + H->num_cols) + 16 * H->index_units;
-
-  return 5 * bytes <= 3 * (int64_t)size->cache_bytes;
-}
-
-/*
   A multiprocessor looks up about one line of x per cycle, so a block with the longest rows can take longer than all others have to do: where a slice of the longest sliced
   row has more than half of a multiprocessor's share of the entries, the quarters of tall slices go to different blocks. Where there is room, a block has one and three of
   its warps nothing; else block b has quarters b, b + tall, b + 2 tall and b + 3 tall, of rows of different lengths. Measured, ms: like_dc2 0.0082 to 0.0080,
@@ -374,7 +361,7 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   const tc_device_size *size;
 
   TC_CALL(device_size(name, &size));
-  const bool stays = !with_16_bits && fits_cache(H, size);
+  const bool stays = !with_16_bits && tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes);
 
   grid.num_wide     = mma ? num_wide(H) : 0;
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);

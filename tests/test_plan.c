@@ -302,6 +302,12 @@ static void kernels_by_policy(void **state)
     {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    /* stencil27:36, stencil27:46, qcd:12, and what they would be from memory */
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 1191016, .num_nonempty_rows = 46656, .longest_tile_row = 27, .product_bytes = 10709000}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 22411000}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 37748737}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64, TC_SCALAR_F64},
     {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},

@@ -30,6 +30,7 @@ typedef struct {
   int64_t num_tile_rows; // rows of tiles, the work of scalar lanes
   int32_t longest_tile_row;
   double  mean_tile_row, scattered; // dasp: entries; share of entries whose x is far from that of the row above
+  int64_t product_bytes; // hybrid: that a product touches, as if all values were F64, vectors included
   int64_t index_bytes, map_bytes, value_bytes, scratch_bytes; // of the packed arrays; a product reads index and value bytes; set by tc_format_stats()
   char    classes[128];                                        // the row classes in words, e.g. "long 2, medium 960, short 38, empty 0"
 } tc_stats;

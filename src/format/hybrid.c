@@ -334,6 +334,7 @@ static void hybrid_stats(const void *view, tc_stats *stats)
   stats->num_nonempty_rows = H->num_rows - H->num_empty;
   stats->num_tile_rows     = H->num_sliced;
   stats->longest_tile_row  = H->longest_sliced;
+  stats->product_bytes     = tc_hybrid_product_bytes(H);
   snprintf(stats->classes, sizeof stats->classes, "long %d (%d segments), sliced %d in %d slices, empty %d", H->num_long, H->num_segments, H->num_sliced, H->num_slices, H->num_empty);
 }
 

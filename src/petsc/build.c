@@ -116,6 +116,7 @@ PetscErrorCode MatTCBuild(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
   const PetscBool transpose = (PetscBool)(side == &tc->side[MATTC_TRANSPOSE]);
   tc_plan_options options;
   tc_stats        stats;
+  PetscBool       told;
 
   PetscFunctionBegin;
   *status = TC_OK;
@@ -124,6 +125,8 @@ PetscErrorCode MatTCBuild(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
   tc_plan_stats(side->plan, &stats);
   side->nonempty_rows = stats.num_nonempty_rows;
+  PetscCall(PetscInfoEnabled(MAT_CLASSID, &told)); /* else nobody has to wait for the words */
+  if (!told) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscInfo(A, "aijtccusparse packed %" PetscInt64_FMT " nonzeros%s into %" PetscInt64_FMT " slots for the %s backend, format %s, kernel %s (%s); %s\n", stats.num_nonzeros,
                       transpose ? " of the transpose" : "", stats.num_slots, backend->name, tc_plan_kernel(side->plan)->format, tc_plan_kernel(side->plan)->name, tc_plan_why(side->plan), stats.classes));
   PetscFunctionReturn(PETSC_SUCCESS);

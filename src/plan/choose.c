@@ -1,4 +1,5 @@
 #include "choose.h"
+#include "../../kernels/tc_hybrid.h"
 #include "scalar.h"
 #include <math.h>
 #include <stdio.h>
@@ -22,13 +23,15 @@ typedef struct {
     double entry_us;  // a lane needs per entry of its row, latency included
     double bytes_us;  // bytes that the device moves per microsecond
     double least_us;  // no product is faster
-    double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time
+    double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time,
+    double cached;    // or this one where the matrix stays in the L2 cache
+    int64_t cache_bytes;
   } hybrid;
 } policy;
 
 static const policy policies[] = {
-  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 0.5}},
-  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 0.5}},
+  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 0.5, 1.2, 41943040}},
+  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 0.5, 1.2, 62914560}},
 };
 
 static const double largest_cache = 64e6; // bytes, of the devices in the table
@@ -41,21 +44,27 @@ static const policy *find_policy(int sm)
   return NULL;
 }
 
-static int scalar_dasp(const policy *P, const tc_stats *S, char why[TC_MAX_WHY])
+static int scalar_dasp(const policy *P, const tc_stats *S, char *why)
 {
-  snprintf(why, TC_MAX_WHY, "tile rows: %lld, mean %.1f, longest %d, scattered %.0f%%", (long long)S->num_tile_rows, S->mean_tile_row, S->longest_tile_row, 100 * S->scattered);
+  if (why != NULL) snprintf(why, TC_MAX_WHY, "tile rows: %lld, mean %.1f, longest %d, scattered %.0f%%", (long long)S->num_tile_rows, S->mean_tile_row, S->longest_tile_row, 100 * S->scattered);
   if (S->num_tile_rows == 0 || S->longest_tile_row > P->dasp.longest_row) return 0;
   return S->mean_tile_row <= P->dasp.mean_row || (S->scattered >= P->dasp.scattered && S->num_tile_rows >= P->dasp.scattered_rows);
 }
 
-/* The product takes what its bytes take, about 10 per entry and 20 per row */
-static int scalar_hybrid(const policy *P, const tc_stats *S, char why[TC_MAX_WHY])
+/*
+  The product takes what its bytes take, about 10 per entry and 20 per row. From the cache a lane waits less for each entry, and fragments are ahead only while one wave of
+  thread blocks has all slices: mma and fma, ms, share: stencil27:36 0.0055, 0.0064 (1.35), :38 0.0075, 0.0063 (1.15), :46 0.0101, 0.0074 (0.64); qcd:11 0.0063, 0.0077 (1.40),
+  :12 0.0086, 0.0079 (0.99); like_cant 0.0130, 0.0122 and 0.0131, 0.0137 in two runs (1.22); elasticity:26 0.0119, 0.0101 (1.29), :27 0.0130, 0.0137 (1.15). From memory:
+  elasticity:34 0.0250, 0.0235 (0.56), ex56:32 0.0179, 0.0182 (0.62), elasticity:32 0.0215, 0.0253 (0.68), like_cant:70000 0.0149, 0.0227 (1.09).
+*/
+static int scalar_hybrid(const policy *P, const tc_stats *S, char *why)
 {
   const double row_us = P->hybrid.entry_us * S->longest_tile_row, bytes_us = (10.0 * (double)S->num_nonzeros + 20.0 * (double)S->num_nonempty_rows) / P->hybrid.bytes_us;
   const double all_us = bytes_us > P->hybrid.least_us ? bytes_us : P->hybrid.least_us;
+  const int    cached = tc_hybrid_fits_cache(S->product_bytes, P->hybrid.cache_bytes);
 
-  snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us", S->longest_tile_row, row_us, all_us);
-  return row_us <= P->hybrid.share * all_us;
+  if (why != NULL) snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us, %s", S->longest_tile_row, row_us, all_us, cached ? "cached" : "not cached");
+  return row_us <= (cached ? P->hybrid.cached : P->hybrid.share) * all_us;
 }
 
 double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
@@ -71,12 +80,12 @@ int tc_choose_in_doubt(const tc_stats *S)
   return 2 * S->index_bytes > 5 * S->num_nonzeros;
 }
 
-static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char why[TC_MAX_WHY])
+static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char *why)
 {
   const policy *P = find_policy(sm);
 
   if (P == NULL) {
-    snprintf(why, TC_MAX_WHY, "no FP64 tensor cores on sm_%d", sm);
+    if (why != NULL) snprintf(why, TC_MAX_WHY, "no FP64 tensor cores on sm_%d", sm);
     return TC_ARITHMETIC_FMA;
   }
   return (strcmp(format, "hybrid") == 0 ? scalar_hybrid : scalar_dasp)(P, S, why) ? TC_ARITHMETIC_FMA : TC_ARITHMETIC_MMA;
@@ -107,7 +116,7 @@ static const tc_kernel *find_dense_only(const char *format)
   return NULL;
 }
 
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY])
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char *why)
 {
   static const char *const names[] = {[TC_ARITHMETIC_MMA] = "mma", [TC_ARITHMETIC_FMA] = "fma", [TC_ARITHMETIC_HOST] = "host"};
   tc_arithmetic            arithmetic;
@@ -116,15 +125,15 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 
   *kernel = find_dense_only(format);
   if (*kernel != NULL) {
-    snprintf(why, TC_MAX_WHY, "for dense blocks");
+    if (why != NULL) snprintf(why, TC_MAX_WHY, "for dense blocks");
     return TC_OK;
   }
   if (sm == 0) {
     arithmetic = TC_ARITHMETIC_HOST;
-    snprintf(why, TC_MAX_WHY, "host backend");
+    if (why != NULL) snprintf(why, TC_MAX_WHY, "host backend");
   } else if (asked != TC_ARITHMETIC_AUTO) {
     arithmetic = asked;
-    snprintf(why, TC_MAX_WHY, "asked for");
+    if (why != NULL) snprintf(why, TC_MAX_WHY, "asked for");
   } else arithmetic = by_policy(sm, format, stats, why);
   for (int i = 0; i < num; ++i) {
     const int serves = kernels[i].op == TC_OP_SPMV && strcmp(kernels[i].format, format) == 0 && kernels[i].arithmetic == arithmetic && precision <= kernels[i].precision && sm >= kernels[i].min_sm;

@@ -17,10 +17,10 @@ enum {
 const char *tc_choose_format(int sm, tc_precision precision);
 
 /*
-  The row of the backend's kernel table for a packed matrix: `asked`, or for TC_ARITHMETIC_AUTO what the policy of the device says; `why` gets the reason. The first
+  The row of the backend's kernel table for a packed matrix: `asked`, or for TC_ARITHMETIC_AUTO what the policy of the device says; `why`, of TC_MAX_WHY characters unless it is NULL, gets the reason. The first
   that reads values of that precision, and vectors of that scalar, else of F64; all of a format give the same bits. Errors: TC_ERR_UNSUPPORTED
 */
-tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char why[TC_MAX_WHY]);
+tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char *why);
 
 /* What timing a product in two ways has shown */
 typedef struct {

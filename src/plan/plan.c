@@ -22,7 +22,7 @@ struct tc_plan {
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
   void *local;                              // the one allocation that all arrays of the view share
   void *wide;                               // x and z in double precision, for kernels that want them so; else NULL
-  char  why[TC_MAX_WHY];
+  char  why[TC_MAX_WHY]; // once it has been asked for
 };
 
 static void *get_array(const void *view, const tc_array *array)
@@ -68,9 +68,9 @@ static const tc_converter *find_converter(const tc_backend *backend, const char 
 }
 
 /* Needs the statistics of the packed matrix */
-static tc_status choose_kernel(tc_plan *plan)
+static tc_status choose_kernel(tc_plan *plan, char *why)
 {
-  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, plan->why);
+  return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, why);
 }
 
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
@@ -151,7 +151,7 @@ tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern)
   TC_CALL(plan->format->build(&A, plan->host_view));
   plan->built = 1;
   tc_format_stats(plan->format, plan->host_view, &plan->stats);
-  status = choose_kernel(plan);
+  status = choose_kernel(plan, NULL);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
@@ -174,7 +174,7 @@ tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_str
   release_arrays(plan);
   TC_CALL(tc_from_backend(plan->backend, plan->converter->build(&A, plan->view, &plan->local, stream)));
   tc_format_stats(plan->format, plan->view, &plan->stats);
-  status = choose_kernel(plan);
+  status = choose_kernel(plan, NULL);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
@@ -299,8 +299,9 @@ const tc_kernel *tc_plan_kernel(const tc_plan *plan)
   return plan->kernel;
 }
 
-const char *tc_plan_why(const tc_plan *plan)
+const char *tc_plan_why(tc_plan *plan)
 {
+  if (plan->kernel == NULL || choose_kernel(plan, plan->why) != TC_OK) plan->why[0] = '\0';
   return plan->why;
 }
 

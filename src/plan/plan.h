@@ -62,5 +62,5 @@ const void       *tc_plan_view(const tc_plan *plan);                   // the fo
 double            tc_plan_csr_floor_ms(const tc_plan *plan);           // tc_choose_csr_floor_ms() of its matrix and device
 int               tc_plan_in_doubt(const tc_plan *plan);               // tc_choose_in_doubt() of its matrix
 const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL before the first build
-const char       *tc_plan_why(const tc_plan *plan);                    // why this kernel was chosen
+const char       *tc_plan_why(tc_plan *plan);                          // why this kernel was chosen
 const tc_backend *tc_plan_backend(const tc_plan *plan);
