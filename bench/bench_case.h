@@ -26,6 +26,7 @@ typedef struct {
   BenchTime   mult;                // MatMult(), MatMultAdd() in place or MatMultTranspose()
   BenchTime   launch;              // the same kernel alone, through a plan; 0 if it is the parent type's
   double      build_ms, refill_ms; // beyond an ordinary product, at the first one and after new values
+  double      again_ms;            // as build_ms, of the same pattern once more: host and device know the way, the memory is there; 0 where once has taken too long
   double      break_even;          // products after which the two are paid for, against baseline [0]; infinite if never
   double      error_over_bound;    // of the checked product
   PetscBool   same_bits;           // as docs/formats.md defines, and so as the host backend's

@@ -78,10 +78,23 @@ static PetscErrorCode TimeOnce(const Bench *B, const BenchCandidate *C, double *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The next product packs anew, in memory that is there */
+static PetscErrorCode ForgetPacked(Mat A)
+{
+  MatAIJTCCUSPARSEPrecision precision;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatAIJTCCUSPARSEGetPrecision(A, &precision));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 ? MAT_AIJTCCUSPARSE_PRECISION_FP32 : MAT_AIJTCCUSPARSE_PRECISION_FP64));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, precision));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode BenchTimeSetup(const Bench *B, const BenchCandidate *C, BenchWay *way)
 {
   enum { TIMES = 5 };
-  double             first = 0, refilled[TIMES], hit[TIMES], refill, ordinary, spread;
+  const double       too_long = 0.02;
+  double             first = 0, again[TIMES], refilled[TIMES], hit[TIMES], refill, ordinary, spread;
   const PetscInt    *i, *j;
   const PetscScalar *x;
   PetscScalar       *a;
@@ -99,9 +112,14 @@ PetscErrorCode BenchTimeSetup(const Bench *B, const BenchCandidate *C, BenchWay 
     PetscCall(TimeOnce(B, C, &refilled[t]));
     PetscCall(TimeOnce(B, C, &hit[t]));
   }
+  for (int t = 0; t < TIMES && first < too_long; t++) {
+    PetscCall(ForgetPacked(C->mat));
+    PetscCall(TimeOnce(B, C, &again[t]));
+  }
   refill         = bench_median(TIMES, refilled, &spread);
   ordinary       = bench_median(TIMES, hit, &spread);
   way->build_ms  = PetscMax(0, first - refill) * 1000;
+  way->again_ms  = first < too_long ? PetscMax(0, bench_median(TIMES, again, &spread) - refill) * 1000 : 0;
   way->refill_ms = PetscMax(0, refill - ordinary) * 1000;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
