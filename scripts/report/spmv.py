@@ -37,6 +37,8 @@ def better_forced(rows, others):
 def slow_setup(rows):
     lines = []
     for what, most in MOST_PRODUCTS.items():
+        if not any(row.get(what + '_ms') for row in rows):
+            continue
         over = [row for row in sorted(rows, key=lambda row: -products(row, what)) if row['nnz'] >= MANY_NONZEROS and products(row, what) > most]
         name = 'Build once more' if what == 'again' else what.capitalize()
         lines.append(f'- {name} above {most} products, of the {sum(row["nnz"] >= MANY_NONZEROS for row in rows)} cases with a million nonzeros: ' +
