@@ -7,7 +7,6 @@
 constexpr int64_t tc_most_blocks = 2048;   // where the host does not know how many tiles there are, or blocks move arrays, too
 constexpr int     tc_wide_row    = 24;     // entries of the mean row from which the warps of a block share a piece,
 constexpr int32_t tc_few_rows    = 400000; // if there are no more rows: more pieces keep the device busy with a warp each
-constexpr int64_t tc_few_windows = 1024;   // of rows, that one kernel measures: no more than two for each of its blocks on an H200
 
 /* The arrays that are made before the sizes of the others are known */
 static void tc_cut_head(tc_cutter &C, tc_hybrid &H)
@@ -69,35 +68,18 @@ static void tc_cut_scratch(tc_cutter &C, const tc_csr_local *A, tc_build_scratch
   tc_cut_head(C, S.head);
 }
 
-/* Rows and pieces up to the sizes of all arrays, a kernel after the other */
-static tc_status tc_measure_in_turn(const tc_csr_local *A, const tc_build_scratch &S, tc_build_counts *answer, cudaStream_t stream)
+/* Rows and pieces up to the sizes of all arrays, without the host, which waits for these */
+static tc_status tc_measure(const tc_csr_local *A, const tc_build_scratch &S, tc_build_counts *answer, cudaStream_t stream)
 {
   const int32_t        tall    = tc_hybrid_tall(A->num_rows, A->nnz), windows = (int32_t)S.windows;
   const tc_row_counts *all     = S.rows + S.windows;
   const auto           measure = S.team == 1 ? tc_build_hybrid_measure_kernel<1> : tc_build_hybrid_measure_kernel<tc_piece_warps>;
 
   TC_CALL(tc_launch("tc_build_hybrid_order", tc_build_hybrid_order_kernel, windows + 1, tc_order_threads, stream, A->num_rows, tall, A->row_ptr, S.order, S.rows, S.tall_rows));
-  TC_CALL(tc_launch_early("tc_build_hybrid_scan", tc_build_hybrid_scan_kernel, tc_num_scans(tall), tc_scan_threads, 0, stream, windows + 1, S.rows, S.tall_rows));
+  TC_CALL(tc_launch_early("tc_build_hybrid_scan", tc_build_hybrid_scan_kernel, 1 + (TC_KEY_LONG - tall + tc_scan_keys - 1) / tc_scan_keys, tc_scan_threads, 0, stream, windows + 1, S.rows, S.tall_rows));
   TC_CALL(tc_launch_early("tc_build_hybrid_place", tc_build_hybrid_place_kernel, windows + 1, tc_order_threads, 0, stream, S.head, A->row_ptr, S.order, S.rows, S.tall_rows));
   TC_CALL(tc_launch_early("tc_build_hybrid_measure", measure, S.tiles < tc_most_blocks ? S.tiles : tc_most_blocks, tc_piece_threads, 0, stream, S.head, A->row_ptr, A->col, all, S.tile));
-  return tc_launch_early("tc_build_hybrid_tiles", tc_build_hybrid_tiles_kernel, 1, tc_scan_threads, 0, stream, S.head, S.team, all, S.tile, answer);
-}
-
-/* The same in one kernel: where rows are few, launches are what takes the time */
-static tc_status tc_measure_together(const tc_csr_local *A, const tc_build_scratch &S, tc_build_counts *answer, cudaStream_t stream)
-{
-  const auto    kernel = S.team == 1 ? tc_build_hybrid_sizes_kernel<1> : tc_build_hybrid_sizes_kernel<tc_piece_warps>;
-  const int32_t tall = tc_hybrid_tall(A->num_rows, A->nnz), windows = (int32_t)S.windows, work = S.tiles > windows + 1 ? S.tiles : windows + 1;
-  int           sms;
-
-  TC_CALL(tc_attribute("tc_build_hybrid_sizes", cudaDevAttrMultiProcessorCount, &sms));
-  return tc_launch_together("tc_build_hybrid_sizes", kernel, work < tc_sizes_blocks * sms ? work : tc_sizes_blocks * sms, tc_order_threads, stream, S.head, windows, tall, A->row_ptr, A->col, S.order, S.rows, S.tall_rows, S.tile, answer);
-}
-
-/* Without the host, which waits for the sizes */
-static tc_status tc_measure(const tc_csr_local *A, const tc_build_scratch &S, tc_build_counts *answer, cudaStream_t stream)
-{
-  TC_CALL((S.windows <= tc_few_windows ? tc_measure_together : tc_measure_in_turn)(A, S, answer, stream));
+  TC_CALL(tc_launch_early("tc_build_hybrid_tiles", tc_build_hybrid_tiles_kernel, 1, tc_scan_threads, 0, stream, S.head, S.team, all, S.tile, answer));
   return tc_cuda("tc_build_hybrid: wait for the sizes", cudaStreamSynchronize(stream));
 }
 

@@ -5,11 +5,9 @@
 #pragma once
 #include "build_hybrid_rows.cuh"
 #include "hybrid_walk.cuh"
-#include <cooperative_groups.h>
 
 constexpr int tc_piece_threads = 256, tc_piece_warps = tc_piece_threads / tc_warp_size;
 constexpr int tc_tiles_items   = 4;
-constexpr int tc_sizes_blocks  = 4; // of a multiprocessor: registers and shared memory leave room for them
 
 /* In units of 32 value slots and of 16 bytes of columns */
 struct alignas(16) tc_piece_size {
@@ -171,14 +169,25 @@ __device__ __forceinline__ piece tc_begin_at(piece P, const tc_tile_size &begin)
   return P;
 }
 
-/* What tc_build_hybrid_measure_kernel does */
+/*
+  tc_build_hybrid_measure_kernel - segments and slices, where they begin in their tile, and the sizes of the tiles
+
+  Work:   a team of warps per piece, a tile per block and round
+  Lanes:  see tc_hybrid_walk; the warps of a team share its blocks
+  Arrays: the view's arrays up to `length`; row_ptr [num_rows + 1], col [nnz]; rows, what all rows make together; tile [tiles]; all device
+  Writes: segment, slice and tile once each
+  Launch: tc_piece_threads per block.  Needs: sm_60.  Source: tc_hybrid.h
+*/
 template <int team>
-__device__ __forceinline__ void tc_measure_tiles(const tc_hybrid &view, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const tc_row_counts *rows, tc_tile_size *tile_size)
+static __global__ void __launch_bounds__(tc_piece_threads) tc_build_hybrid_measure_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const tc_row_counts *__restrict__ rows,
+                                                                                        tc_tile_size *__restrict__ tile_size)
 {
   constexpr int           teams = tc_piece_warps / team;
   const int               mine = threadIdx.x / tc_warp_size / team, thread = threadIdx.x % tc_warp_size;
   __shared__ tc_tile_size sizes[teams];
 
+  tc_begin_next_kernel();
+  tc_wait_for_kernel_before();
   const tc_hybrid H      = tc_counted(view, *rows);
   const int32_t   pieces = tc_num_pieces(H), tiles = tc_num_tiles(pieces, team);
 
@@ -203,34 +212,24 @@ __device__ __forceinline__ void tc_measure_tiles(const tc_hybrid &view, const in
 }
 
 /*
-  tc_build_hybrid_measure_kernel - segments and slices, where they begin in their tile, and the sizes of the tiles
+  tc_build_hybrid_tiles_kernel - where each tile begins, and what the host has to know
 
-  Work:   a team of warps per piece, a tile per block and round
-  Lanes:  see tc_hybrid_walk; the warps of a team share its blocks
-  Arrays: the view's arrays up to `length`; row_ptr [num_rows + 1], col [nnz]; rows, what all rows make together; tile [tiles]; all device
-  Writes: segment, slice and tile once each
-  Launch: tc_piece_threads per block.  Needs: sm_60.  Source: tc_hybrid.h
+  Work:   one block, tc_scan_threads * tc_tiles_items tiles at a time
+  Lanes:  neighbouring tiles
+  Arrays: rows as above; tile [tiles]; device; counts, on the host
+  Writes: tile in place, counts
+  Launch: tc_scan_threads, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
 */
-template <int team>
-static __global__ void __launch_bounds__(tc_piece_threads) tc_build_hybrid_measure_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const tc_row_counts *__restrict__ rows,
-                                                                                        tc_tile_size *__restrict__ tile_size)
+static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_tiles_kernel(const __grid_constant__ tc_hybrid view, int team, const tc_row_counts *__restrict__ rows, tc_tile_size *tile, tc_build_counts *counts)
 {
-  tc_begin_next_kernel();
-  tc_wait_for_kernel_before();
-  tc_measure_tiles<team>(view, row_ptr, col, rows, tile_size);
-}
-
-/* What tc_build_hybrid_tiles_kernel does */
-template <int threads>
-__device__ __forceinline__ void tc_scan_tiles(const tc_hybrid &view, int team, const tc_row_counts *rows, tc_tile_size *tile, tc_build_counts *counts)
-{
-  using scan = cub::BlockScan<tc_piece_size, threads, cub::BLOCK_SCAN_WARP_SCANS>;
+  using scan = cub::BlockScan<tc_piece_size, tc_scan_threads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ typename scan::TempStorage scan_storage;
   tc_piece_size so_far = {};
 
+  tc_wait_for_kernel_before();
   const int32_t tiles = tc_num_tiles(tc_num_pieces(tc_counted(view, *rows)), team);
 
-  for (int32_t first = 0; first < tiles; first += threads * tc_tiles_items) {
+  for (int32_t first = 0; first < tiles; first += tc_scan_threads * tc_tiles_items) {
     tc_piece_size size[tc_tiles_items], all;
 
 #pragma unroll
@@ -252,56 +251,6 @@ __device__ __forceinline__ void tc_scan_tiles(const tc_hybrid &view, int team, c
     __syncthreads();
   }
   if (threadIdx.x == 0) *counts = {*rows, so_far};
-}
-
-/*
-  tc_build_hybrid_tiles_kernel - where each tile begins, and what the host has to know
-
-  Work:   one block, tc_scan_threads * tc_tiles_items tiles at a time
-  Lanes:  neighbouring tiles
-  Arrays: rows as above; tile [tiles]; device; counts, on the host
-  Writes: tile in place, counts
-  Launch: tc_scan_threads, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
-*/
-static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_tiles_kernel(const __grid_constant__ tc_hybrid view, int team, const tc_row_counts *__restrict__ rows, tc_tile_size *tile, tc_build_counts *counts)
-{
-  tc_wait_for_kernel_before();
-  tc_scan_tiles<tc_scan_threads>(view, team, rows, tile, counts);
-}
-
-/*
-  tc_build_hybrid_sizes_kernel - all of these, from the order of the rows to what the host has to know, for matrices of few windows: one launch instead of five
-
-  Work:   the blocks deal out windows, parts of the scans and tiles among themselves, and wait for each other in between
-  Lanes, arrays, writes: as there
-  Launch: cooperatively, tc_order_threads per block, at most tc_sizes_blocks for each multiprocessor; 13 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
-*/
-static_assert(tc_order_threads == tc_piece_threads, "a block orders rows and measures pieces");
-
-template <int team>
-static __global__ void __launch_bounds__(tc_order_threads, tc_sizes_blocks) tc_build_hybrid_sizes_kernel(const __grid_constant__ tc_hybrid view, int32_t windows, int32_t tall, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col,
-                                                                                                        uint16_t *order, tc_row_counts *rows, int32_t *tall_rows, tc_tile_size *tile, tc_build_counts *counts)
-{
-  const auto grid = cooperative_groups::this_grid();
-
-  for (int32_t w = blockIdx.x; w <= windows; w += gridDim.x) {
-    tc_order_window(w, view.num_rows, tall, row_ptr, order, rows, tall_rows);
-    __syncthreads();
-  }
-  grid.sync();
-  for (int part = blockIdx.x; part < tc_num_scans(tall); part += gridDim.x) {
-    tc_scan_part<tc_order_threads>(part, windows + 1, rows, tall_rows);
-    __syncthreads();
-  }
-  grid.sync();
-  for (int32_t w = blockIdx.x; w <= windows; w += gridDim.x) {
-    tc_place_window(w, windows, view, row_ptr, order, rows, tall_rows);
-    __syncthreads();
-  }
-  grid.sync();
-  tc_measure_tiles<team>(view, row_ptr, col, rows + windows, tile);
-  grid.sync();
-  if (blockIdx.x == 0) tc_scan_tiles<tc_order_threads>(view, team, rows + windows, tile, counts);
 }
 
 /* The index blocks of a piece of that kind, U8, U16 or I32 */

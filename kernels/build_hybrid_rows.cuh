@@ -10,7 +10,7 @@
 
 constexpr int tc_order_threads = 256, tc_order_warps = tc_order_threads / tc_warp_size, tc_order_rounds = TC_HYBRID_WINDOW / tc_order_threads;
 constexpr int tc_scan_threads = 1024;
-constexpr int tc_tall_keys = TC_HYBRID_LONG_ROW, tc_scan_keys = 8;
+constexpr int tc_tall_keys = TC_HYBRID_LONG_ROW, tc_scan_keys = 8, tc_scan_parts = tc_scan_threads / tc_scan_keys;
 
 /* The place of a length among those of sliced rows, 0 for the longest; then come long rows and empty ones, and what follows the last row */
 enum { TC_KEY_LONG = TC_HYBRID_LONG_ROW - 1, TC_KEY_EMPTY, TC_KEY_NO_ROW, TC_NUM_KEYS };
@@ -43,17 +43,29 @@ __device__ __forceinline__ int32_t tc_num_segments(int32_t length)
   return (length - 1) / TC_HYBRID_SEGMENT + 1;
 }
 
-/* What tc_build_hybrid_order_kernel does with a window */
-__device__ __forceinline__ void tc_order_window(int32_t window, int32_t num_rows, int32_t tall, const int32_t *__restrict__ row_ptr, uint16_t *order, tc_row_counts *counts, int32_t *tall_rows)
+/*
+  tc_build_hybrid_order_kernel - the order of the rows of each window: sliced rows by length, descending, then long rows, then empty ones; and how many there are
+
+  Work:   one block per window of TC_HYBRID_WINDOW rows, and one more after the last row, which counts nothing: scans over the counts then end with their sums. A
+          counting sort: each warp ranks its rows among themselves, 32 neighbours at a time
+  Lanes:  32 neighbouring rows per warp and round
+  Arrays: row_ptr [num_rows + 1]; tall, what tc_hybrid_tall() gives; order [windows * TC_HYBRID_WINDOW], the row of the window in each place; counts [windows + 1];
+          tall_rows [windows + 1][tc_tall_keys], tall rows by length; all device
+  Writes: order of full windows, whatever follows the last row included; counts and tall_rows once each
+  Launch: tc_order_threads per block, 10 KiB of shared memory.  Needs: sm_70.  Source: tc_hybrid.h
+*/
+static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order_kernel(int32_t num_rows, int32_t tall, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ order, tc_row_counts *__restrict__ counts,
+                                                                                        int32_t *__restrict__ tall_rows)
 {
   using scan = cub::BlockScan<int, tc_order_threads>;
   __shared__ typename scan::TempStorage scan_storage;
   __shared__ int           before[tc_order_warps][TC_NUM_KEYS]; // rows of a key, in the end how many rows come before the warp's first of it
   __shared__ tc_row_counts counted;
   const int     thread = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, mine = threadIdx.x; // key
-  const int32_t first = TC_HYBRID_WINDOW * window;
+  const int32_t first = TC_HYBRID_WINDOW * blockIdx.x;
   int           key[tc_order_rounds], place[tc_order_rounds], segments = 0, rows = 0, earlier, filled;
 
+  tc_begin_next_kernel();
   for (int i = threadIdx.x; i < tc_order_warps * TC_NUM_KEYS; i += tc_order_threads) (&before[0][0])[i] = 0;
   if (threadIdx.x == 0) counted = {};
 #pragma unroll
@@ -92,12 +104,12 @@ __device__ __forceinline__ void tc_order_window(int32_t window, int32_t num_rows
       filled += there;
     }
   }
-  tall_rows[tc_tall_keys * static_cast<int64_t>(window) + mine] = mine < TC_KEY_LONG - tall ? rows : 0;
+  tall_rows[tc_tall_keys * static_cast<int64_t>(blockIdx.x) + mine] = mine < TC_KEY_LONG - tall ? rows : 0;
   if (mine == TC_KEY_LONG) counted.sliced = earlier, counted.longs = rows;
   if (mine == TC_KEY_LONG - tall) counted.tall = earlier;
   if (mine < TC_KEY_LONG && rows > 0 && earlier == 0) counted.longest = TC_KEY_LONG - mine;
   __syncthreads();
-  if (threadIdx.x == 0) counts[window] = counted;
+  if (threadIdx.x == 0) counts[blockIdx.x] = counted;
   if (first >= num_rows) return;
 #pragma unroll
   for (int j = 0; j < tc_order_rounds; ++j) {
@@ -108,43 +120,28 @@ __device__ __forceinline__ void tc_order_window(int32_t window, int32_t num_rows
 }
 
 /*
-  tc_build_hybrid_order_kernel - the order of the rows of each window: sliced rows by length, descending, then long rows, then empty ones; and how many there are
+  tc_build_hybrid_scan_kernel - what the rows before each window make together, and how many tall rows of each length there are before it
 
-  Work:   one block per window of TC_HYBRID_WINDOW rows, and one more after the last row, which counts nothing: scans over the counts then end with their sums. A
-          counting sort: each warp ranks its rows among themselves, 32 neighbours at a time
-  Lanes:  32 neighbouring rows per warp and round
-  Arrays: row_ptr [num_rows + 1]; tall, what tc_hybrid_tall() gives; order [windows * TC_HYBRID_WINDOW], the row of the window in each place; counts [windows + 1];
-          tall_rows [windows + 1][tc_tall_keys], tall rows by length; all device
-  Writes: order of full windows, whatever follows the last row included; counts and tall_rows once each
-  Launch: tc_order_threads per block, 10 KiB of shared memory.  Needs: sm_70.  Source: tc_hybrid.h
+  Work:   the first block has the counts, 1024 windows at a time, each other one tc_scan_keys lengths, of which a thread has a part of the windows
+  Lanes:  neighbouring windows; neighbouring lengths
+  Arrays: counts [num], tall_rows [num][tc_tall_keys]; all device
+  Writes: both in place
+  Launch: tc_scan_threads per block, one and a block for every tc_scan_keys lengths of tall rows, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
 */
-static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order_kernel(int32_t num_rows, int32_t tall, const int32_t *__restrict__ row_ptr, uint16_t *__restrict__ order, tc_row_counts *__restrict__ counts,
-                                                                                        int32_t *__restrict__ tall_rows)
+static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_scan_kernel(int32_t num, tc_row_counts *counts, int32_t *tall_rows)
 {
-  tc_begin_next_kernel();
-  tc_order_window(blockIdx.x, num_rows, tall, row_ptr, order, counts, tall_rows);
-}
-
-/* The lengths of tall rows are as many, and the counts of windows one part more, of what tc_build_hybrid_scan_kernel does */
-__host__ __device__ __forceinline__ int tc_num_scans(int32_t tall)
-{
-  return 1 + (TC_KEY_LONG - tall + tc_scan_keys - 1) / tc_scan_keys;
-}
-
-template <int threads>
-__device__ __forceinline__ void tc_scan_part(int part_of_work, int32_t num, tc_row_counts *counts, int32_t *tall_rows)
-{
-  constexpr int parts = threads / tc_scan_keys;
-  using scan = cub::BlockScan<tc_row_counts, threads, cub::BLOCK_SCAN_WARP_SCANS>;
+  using scan = cub::BlockScan<tc_row_counts, tc_scan_threads, cub::BLOCK_SCAN_WARP_SCANS>;
   __shared__ union {
     typename scan::TempStorage of_counts;
-    int32_t                    rows[parts][tc_scan_keys];
+    int32_t                    rows[tc_scan_parts][tc_scan_keys];
   } shared;
 
-  if (part_of_work == 0) {
+  tc_begin_next_kernel();
+  tc_wait_for_kernel_before();
+  if (blockIdx.x == 0) {
     tc_row_counts so_far = {};
 
-    for (int32_t first = 0; first < num; first += threads) {
+    for (int32_t first = 0; first < num; first += tc_scan_threads) {
       const int32_t i = first + threadIdx.x;
       tc_row_counts before, all;
 
@@ -156,13 +153,13 @@ __device__ __forceinline__ void tc_scan_part(int part_of_work, int32_t num, tc_r
     return;
   }
   const int     key = threadIdx.x % tc_scan_keys, part = threadIdx.x / tc_scan_keys;
-  const int32_t each = (num + parts - 1) / parts, begin = min(num, part * each), end = min(num, begin + each);
-  int32_t      *of_key = tall_rows + tc_scan_keys * (part_of_work - 1) + key, rows = 0;
+  const int32_t each = (num + tc_scan_parts - 1) / tc_scan_parts, begin = min(num, part * each), end = min(num, begin + each);
+  int32_t      *of_key = tall_rows + tc_scan_keys * (blockIdx.x - 1) + key, rows = 0;
 
 #pragma unroll 4
   for (int32_t w = begin; w < end; ++w) rows += of_key[tc_tall_keys * static_cast<int64_t>(w)];
   shared.rows[part][key] = rows;
-  for (int apart = 1; apart < parts; apart *= 2) {
+  for (int apart = 1; apart < tc_scan_parts; apart *= 2) {
     __syncthreads();
     const int32_t more = part >= apart ? shared.rows[part - apart][key] : 0;
 
@@ -182,43 +179,39 @@ __device__ __forceinline__ void tc_scan_part(int part_of_work, int32_t num, tc_r
 }
 
 /*
-  tc_build_hybrid_scan_kernel - what the rows before each window make together, and how many tall rows of each length there are before it
+  tc_build_hybrid_place_kernel - row_id, csr_first, length and long_first
 
-  Work:   the first block has the counts, 1024 windows at a time, each other one tc_scan_keys lengths, of which a thread has a part of the windows
-  Lanes:  neighbouring windows; neighbouring lengths
-  Arrays: counts [num], tall_rows [num][tc_tall_keys]; all device
-  Writes: both in place
-  Launch: tc_scan_threads per block, one and a block for every tc_scan_keys lengths of tall rows, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+  Work:   one block per window as above; the one after the last row ends long_first. Tall rows go to where their length begins in the whole matrix, behind those of
+          the windows before
+  Lanes:  neighbours in the order of the window
+  Arrays: the view's arrays up to `length`; row_ptr, order as above; before [windows + 1] and tall_rows [windows + 1][tc_tall_keys], scanned; all device
+  Writes: row_id, csr_first, length and long_first once each
+  Launch: tc_order_threads per block, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
 */
-static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_scan_kernel(int32_t num, tc_row_counts *counts, int32_t *tall_rows)
-{
-  tc_begin_next_kernel();
-  tc_wait_for_kernel_before();
-  tc_scan_part<tc_scan_threads>(blockIdx.x, num, counts, tall_rows);
-}
-
-/* What tc_build_hybrid_place_kernel does with a window */
-__device__ __forceinline__ void tc_place_window(int32_t window, int32_t windows, const tc_hybrid &view, const int32_t *__restrict__ row_ptr, const uint16_t *order, const tc_row_counts *before, const int32_t *tall_rows)
+static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_place_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const uint16_t *__restrict__ order, const tc_row_counts *__restrict__ before,
+                                                                                        const int32_t *__restrict__ tall_rows)
 {
   using scan = cub::BlockScan<int64_t, tc_order_threads>;
   __shared__ typename scan::TempStorage scan_storage;
   __shared__ int32_t tall_place[tc_tall_keys]; // of a tall row, less its place in the window
-  const int32_t first = TC_HYBRID_WINDOW * window;
+  const int32_t first = TC_HYBRID_WINDOW * blockIdx.x;
 
-  const tc_hybrid     H     = tc_counted(view, before[windows]);
-  const tc_row_counts begin = before[window];
+  tc_begin_next_kernel();
+  tc_wait_for_kernel_before();
+  const tc_hybrid     H     = tc_counted(view, before[gridDim.x - 1]);
+  const tc_row_counts begin = before[blockIdx.x];
 
   if (first >= H.num_rows) {
     if (threadIdx.x == 0) H.long_first[H.num_long] = H.num_segments;
     return;
   }
-  const tc_row_counts end  = before[window + 1];
+  const tc_row_counts end  = before[blockIdx.x + 1];
   const int32_t       tall = end.tall - begin.tall, sliced = end.sliced - begin.sliced, longs = end.longs - begin.longs, first_empty = H.num_long + H.num_sliced + first - begin.sliced - begin.longs;
   int64_t             segment = begin.segments, mine, all;
 
   if (tall > 0) {
-    const int32_t *rows = tall_rows + tc_tall_keys * static_cast<int64_t>(window) + threadIdx.x;
-    const int64_t  here = rows[tc_tall_keys] - rows[0], matrix = tall_rows[tc_tall_keys * static_cast<int64_t>(windows) + threadIdx.x];
+    const int32_t *rows = tall_rows + tc_tall_keys * static_cast<int64_t>(blockIdx.x) + threadIdx.x;
+    const int64_t  here = rows[tc_tall_keys] - rows[0], matrix = tall_rows[tc_tall_keys * static_cast<int64_t>(gridDim.x - 1) + threadIdx.x];
 
     scan(scan_storage).ExclusiveSum(matrix << 32 | here, mine, all);
     tall_place[threadIdx.x] = H.num_long + static_cast<int32_t>(mine >> 32) + rows[0] - static_cast<int32_t>(mine);
@@ -242,22 +235,4 @@ __device__ __forceinline__ void tc_place_window(int32_t window, int32_t windows,
       __syncthreads();
     }
   }
-}
-
-/*
-  tc_build_hybrid_place_kernel - row_id, csr_first, length and long_first
-
-  Work:   one block per window as above; the one after the last row ends long_first. Tall rows go to where their length begins in the whole matrix, behind those of
-          the windows before
-  Lanes:  neighbours in the order of the window
-  Arrays: the view's arrays up to `length`; row_ptr, order as above; before [windows + 1] and tall_rows [windows + 1][tc_tall_keys], scanned; all device
-  Writes: row_id, csr_first, length and long_first once each
-  Launch: tc_order_threads per block, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
-*/
-static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_place_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const uint16_t *__restrict__ order, const tc_row_counts *__restrict__ before,
-                                                                                        const int32_t *__restrict__ tall_rows)
-{
-  tc_begin_next_kernel();
-  tc_wait_for_kernel_before();
-  tc_place_window(blockIdx.x, gridDim.x - 1, view, row_ptr, order, before, tall_rows);
 }

@@ -163,17 +163,6 @@ tc_status tc_launch_early(const char *name, void (*kernel)(Parameters...), int64
   return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, shared_bytes, stream, tc_kernels_wait(reinterpret_cast<const void *>(kernel)) ? &early : nullptr, arguments...);
 }
 
-/* The same for thread blocks that wait for each other, and so have to fit the device at the same time */
-template <typename... Parameters, typename... Arguments>
-tc_status tc_launch_together(const char *name, void (*kernel)(Parameters...), int num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
-{
-  cudaLaunchAttribute together = {};
-
-  together.id              = cudaLaunchAttributeCooperative;
-  together.val.cooperative = 1;
-  return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, 0, stream, &together, arguments...);
-}
-
 /* tc_launch_grid() for a line of thread blocks without dynamic shared memory */
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
