@@ -7,8 +7,8 @@
 
 constexpr int tc_dictionary_slots = 4 * TC_HYBRID_DICTIONARY;
 constexpr int tc_most_places      = TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS;
-constexpr int tc_most_runs        = 8; // of rows next to each other that a slice is copied in
-constexpr int tc_bank_rows        = 4; // and if they are of a multiple of so many entries, the k-th ones of all rows are in few banks: such rows are copied apart
+constexpr int tc_run_places       = 2; // a run of rows that follow each other in CSR pays for itself from so many places of a slice on, for each warp that copies
+constexpr int tc_bank_rows        = 4; // but where rows are of a multiple of so many entries, the k-th ones of all rows would be in few banks
 
 using tc_bits = unsigned long long;
 
@@ -223,10 +223,14 @@ struct tc_staged_piece {
       own = address(half(entry) + lane);
       copy_run(half(entry), entry, min(entries, stride * most));
     } else {
-      const int      before = __shfl_up_sync(tc_full_warp, first + count, 1);
-      const unsigned starts = __ballot_sync(tc_full_warp, count > 0 && (lane == 0 || first != before));
+      unsigned starts = tc_full_warp;
 
-      if (width <= most && width % tc_bank_rows != 0 && __popc(starts) <= tc_most_runs) copy_runs(starts, __popc(__ballot_sync(tc_full_warp, count > 0)));
+      if (width <= most && width >= tc_run_places * team && width % tc_bank_rows != 0) {
+        const int before = __shfl_up_sync(tc_full_warp, first + count, 1);
+
+        starts = __ballot_sync(tc_full_warp, count > 0 && (lane == 0 || first != before));
+      }
+      if (__popc(starts) * tc_run_places * team <= width && starts != tc_full_warp) copy_runs(starts, __popc(__ballot_sync(tc_full_warp, count > 0)));
       else copy_rows(staged());
     }
     tc_copies_end();

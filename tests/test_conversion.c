@@ -402,7 +402,7 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
     int32_t     size;
   } larger[] = {{"stencil27", 18}, {"elasticity", 9}, {"stencil27_window", 20}, {"circuit", 30011}, {"webbase", 20011}, {"rmat", 14}, {"long1153", 97},
                 {"ragged", 5003}, {"skewed", 5003}, {"short", 50021}, {"limits", 301}, {"dense_row", 200003}, {"one_row", 100003}, {"all_empty", 3000}},
-    many[] = {{"short", 1100003}, {"short", 700001}, {"stencil27", 52}}; // windows, and narrow and wide pieces, more than a block scans at a time, or a kernel has blocks for
+    many[] = {{"short", 1100003}, {"short", 700001}, {"stencil27", 52}}; // windows, and narrow and wide pieces, more than a block scans at a time
   int num;
 
   tc_generators(&num);
