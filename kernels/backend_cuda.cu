@@ -39,7 +39,7 @@ extern "C" {
 #define TC_KERNEL(op, format, arithmetic, precision, scalar, min_sm, launcher) tc_status launcher(const void *, const void *, const void *, void *, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, scratch, launcher) \
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, b_f32, scratch, launcher) \
   size_t    scratch(const void *, int32_t); \
   tc_status launcher(const void *, const tc_spmm_args *, void *);
 #include "tc_kernels.h"
@@ -97,7 +97,7 @@ static const tc_kernel *cuda_kernels(int *num)
 static const tc_spmm_kernel *cuda_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, suits, scratch, launcher, b_transposed},
+#define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, b_f32, scratch, launcher) {#launcher, format, TC_ARITHMETIC_##arithmetic, TC_PRECISION_##precision, min_sm, suits, scratch, launcher, b_transposed, b_f32},
 #include "tc_kernels.h"
 #undef TC_SPMM_KERNEL
   };

@@ -56,12 +56,12 @@ __device__ __forceinline__ int tc_narrow_values(const double (&x)[num], int scal
 
   Work:   a thread block per 64 rows and 32 or 64 columns, one tile after the other if the grid is smaller
   Lanes:  consecutive rows when reading, 16 bytes of a row when writing; shared memory turns the tile
-  Arrays: b column-major [rows, n], leading dimension ldb; top [width]; copy row-major [rows, width], width a multiple of 16; all device
+  Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; top [width]; copy row-major [rows, width], width a multiple of 16; all device
   Writes: every element of copy once, top
   Launch: 256 or 512 threads per block, 8.3 KB of shared memory.  Needs: sm_80.  Source: the transposition everybody writes
 */
-template <tc_precision precision, int columns, bool look, bool store>
-static __global__ void __launch_bounds__(tc_narrow_tile<columns>::threads, tc_narrow_tile<columns>::resident) tc_narrow_rows_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, int32_t width, uint32_t turn, int32_t *top, char *__restrict__ copy)
+template <tc_precision precision, int columns, bool look, bool store, typename number>
+static __global__ void __launch_bounds__(tc_narrow_tile<columns>::threads, tc_narrow_tile<columns>::resident) tc_narrow_rows_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, uint32_t turn, int32_t *top, char *__restrict__ copy)
 {
   using shape = tc_narrow_tile<columns>;
   constexpr int       bytes = precision >= TC_PRECISION_BF16 ? 2 : 4, words = columns * bytes / 4, own_words = shape::own * bytes / 4, parts = words / 4;
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(tc_narrow_tile<columns>::threads, tc_na
     if (!__syncthreads_or(scaled)) return;
   }
   for (int32_t row0 = shape::rows * blockIdx.y; row0 < rows; row0 += shape::rows * gridDim.y) {
-    const double *from = b + row0 + lane + first * ldb;
+    const number *from = b + row0 + lane + first * ldb;
     double        x[shape::own][shape::pieces];
 
 #pragma unroll
@@ -123,8 +123,8 @@ static __global__ void __launch_bounds__(tc_narrow_tile<columns>::threads, tc_na
   }
 }
 
-template <tc_precision precision, int columns>
-static tc_status tc_narrow_tiles(const char *name, int32_t rows, const tc_spmm_args *args, int32_t width, uint32_t turn, int32_t *top, char *copy, cudaStream_t stream)
+template <tc_precision precision, int columns, typename number>
+static tc_status tc_narrow_tiles_from(const char *name, int32_t rows, const number *b, const tc_spmm_args *args, int32_t width, uint32_t turn, int32_t *top, char *copy, cudaStream_t stream)
 {
   using shape = tc_narrow_tile<columns>;
   constexpr bool twice = precision == TC_PRECISION_F16;
@@ -132,8 +132,15 @@ static tc_status tc_narrow_tiles(const char *name, int32_t rows, const tc_spmm_a
   const dim3     all((unsigned)((width + columns - 1) / columns), tiles < most ? tiles : most), few(all.x, all.y < tc_narrow_few_blocks ? all.y : tc_narrow_few_blocks);
 
   TC_CALL(tc_cuda(name, cudaMemsetAsync(top, 0, sizeof *top * width, stream)));
-  TC_CALL(tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, true, !twice>, all, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, turn, top, copy));
-  return tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, false, true>, twice ? all : few, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, turn, top, copy);
+  TC_CALL(tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, true, !twice, number>, all, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy));
+  return tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, false, true, number>, twice ? all : few, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy);
+}
+
+template <tc_precision precision, int columns>
+static tc_status tc_narrow_tiles(const char *name, int32_t rows, const tc_spmm_args *args, int32_t width, uint32_t turn, int32_t *top, char *copy, cudaStream_t stream)
+{
+  if (args->b_f32) return tc_narrow_tiles_from<precision, columns>(name, rows, tc_floats_of(args), args, width, turn, top, copy, stream);
+  return tc_narrow_tiles_from<precision, columns>(name, rows, args->b, args, width, turn, top, copy, stream);
 }
 
 /*

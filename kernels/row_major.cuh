@@ -19,12 +19,12 @@ struct tc_row_major_tile {
 
   Work:   a thread block per 64 to 256 rows and 8 to 32 columns, 2048 elements
   Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
-  Arrays: b column-major [rows, n], leading dimension ldb; copy row-major [rows, width], aligned to 16 bytes; all device
+  Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
   Launch: 256 threads per block, 17 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
-template <int width>
-static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, double *__restrict__ copy)
+template <int width, typename number>
+static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, double *__restrict__ copy)
 {
   using shape = tc_row_major_tile<width>;
   constexpr int     pairs = shape::columns / 2;
@@ -57,11 +57,12 @@ static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_r
 
   Work:   an element per thread, 256 / width rows per thread block
   Lanes:  consecutive columns
-  Arrays: b column-major [n, rows], leading dimension ldb; copy row-major [rows, width], width divides 256; all device
+  Arrays: b column-major [n, rows], leading dimension ldb, doubles or floats; copy row-major [rows, width], width divides 256; all device
   Writes: every element of copy once
   Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: a copy
 */
-static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+template <typename number>
+static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
 {
   const int32_t j = threadIdx.x % width, row = blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
 
@@ -69,12 +70,18 @@ static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const double 
   if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
 }
 
-/* Into args.scratch, for kernels that take the transpose of B, too */
-template <int width>
-static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, cudaStream_t stream)
+template <int width, typename number>
+static inline tc_status tc_row_major_from(const char *name, int32_t rows, const number *b, const tc_spmm_args *args, cudaStream_t stream)
 {
   using shape = tc_row_major_tile<width>;
 
-  if (args->b_transposed) return tc_launch(name, tc_row_copy_kernel, ((int64_t)rows * width + 255) / 256, 256, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
-  return tc_launch_grid(name, tc_row_major_kernel<width>, dim3((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / shape::columns)), shape::threads, 0, stream, rows, args->n, args->b, args->ldb, args->scratch);
+  if (args->b_transposed) return tc_launch(name, tc_row_copy_kernel<number>, ((int64_t)rows * width + 255) / 256, 256, stream, rows, args->n, b, args->ldb, width, args->scratch);
+  return tc_launch_grid(name, tc_row_major_kernel<width, number>, dim3((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / shape::columns)), shape::threads, 0, stream, rows, args->n, b, args->ldb, args->scratch);
+}
+
+/* Into args.scratch, for kernels that take the transpose of B, too; B in doubles or in floats */
+template <int width>
+static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, cudaStream_t stream)
+{
+  return args->b_f32 ? tc_row_major_from<width>(name, rows, tc_floats_of(args), args, stream) : tc_row_major_from<width>(name, rows, args->b, args, stream);
 }

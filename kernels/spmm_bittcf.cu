@@ -6,7 +6,7 @@
 
   Work:   a thread block per 64 rows and 32 columns
   Lanes:  consecutive rows when reading, parts of a row when writing; shared memory turns the tile
-  Arrays: b column-major [rows, n], leading dimension ldb; copy [rows, width], element (j, c) at the place that tc_rotated gives; all device
+  Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy [rows, width], element (j, c) at the place that tc_rotated gives; all device
   Writes: every element of copy once, 0 for columns from n on
   Launch: 256 threads per block, 16.3 KB of shared memory.  Needs: sm_60.  Source: docs/performance.md, bank conflicts
 */
@@ -32,8 +32,8 @@ struct tc_rotated {
   }
 };
 
-template <int vectors>
-static __global__ void __launch_bounds__(tc_turn_threads) tc_rotated_rows_kernel(int32_t rows, int32_t n, const double *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+template <int vectors, typename number>
+static __global__ void __launch_bounds__(tc_turn_threads) tc_rotated_rows_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
 {
   constexpr int     warps = tc_turn_threads / tc_warp_size, columns = 8 * vectors;
   __shared__ double tile[tc_turn_columns][tc_turn_rows + 1];
@@ -170,10 +170,10 @@ static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32
   }
 }
 
-template <int vectors>
-static tc_status tc_turn(const tc_bittcf *T, const tc_spmm_args *args, int32_t width, cudaStream_t stream)
+template <int vectors, typename number>
+static tc_status tc_turn(const tc_bittcf *T, const number *b, const tc_spmm_args *args, int32_t width, cudaStream_t stream)
 {
-  return tc_launch_grid("tc_spmm_bittcf_f64", tc_rotated_rows_kernel<vectors>, dim3((unsigned)((T->num_cols + tc_turn_rows - 1) / tc_turn_rows), (unsigned)((width + tc_turn_columns - 1) / tc_turn_columns)), tc_turn_threads, 0, stream, T->num_cols, args->n, args->b, args->ldb, width, args->scratch);
+  return tc_launch_grid("tc_spmm_bittcf_f64", tc_rotated_rows_kernel<vectors, number>, dim3((unsigned)((T->num_cols + tc_turn_rows - 1) / tc_turn_rows), (unsigned)((width + tc_turn_columns - 1) / tc_turn_columns)), tc_turn_threads, 0, stream, T->num_cols, args->n, b, args->ldb, width, args->scratch);
 }
 
 extern "C" tc_status tc_spmm_bittcf_f64(const void *view, const tc_spmm_args *args, void *stream)
@@ -183,7 +183,8 @@ extern "C" tc_status tc_spmm_bittcf_f64(const void *view, const tc_spmm_args *ar
   const int32_t         width = tc_padded_columns(args->n);
   const tc_dense_output out   = tc_output_of(T, args, args->scratch + static_cast<size_t>(T->num_cols) * width);
 
-  TC_CALL(width == 8 ? tc_turn<1>(T, args, width, on) : tc_turn<2>(T, args, width, on));
+  if (args->b_f32) TC_CALL((width == 8 ? tc_turn<1, float> : tc_turn<2, float>)(T, tc_floats_of(args), args, width, on));
+  else TC_CALL((width == 8 ? tc_turn<1, double> : tc_turn<2, double>)(T, args->b, args, width, on));
   TC_CALL(tc_launch_windows(T, args->scratch, width, out, on));
   return tc_add_long_rows("tc_spmm_bittcf_f64", T, out, on);
 }

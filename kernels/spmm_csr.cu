@@ -16,7 +16,7 @@ extern "C" size_t tc_spmm_csr_scratch(const void *view, int32_t n)
 /* Can the kernel read the transpose of B as it is? */
 static bool tc_csr_in_place(const tc_spmm_args *args)
 {
-  return args->b_transposed && reinterpret_cast<uintptr_t>(args->b) % sizeof(double2) == 0 && args->ldb % 2 == 0 && args->ldb <= INT32_MAX / (int32_t)sizeof(double);
+  return args->b_transposed && !args->b_f32 && reinterpret_cast<uintptr_t>(args->b) % sizeof(double2) == 0 && args->ldb % 2 == 0 && args->ldb <= INT32_MAX / (int32_t)sizeof(double);
 }
 
 template <int width>

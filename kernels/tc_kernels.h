@@ -16,25 +16,25 @@ TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F32,   60,    tc_spmv_hybrid_fma_
 #endif
 
 #ifdef TC_SPMM_KERNEL
-/*             format    arithmetic precision min_sm suits                               A B^T scratch                                launcher           */
-TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    nullptr,                             1,    tc_spmm_csr_scratch,                   tc_spmm_csr_f64)
-TC_SPMM_KERNEL("csr",    FMA,       F32,      60,    nullptr,                             0,    tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
-TC_SPMM_KERNEL("csr",    FMA,       TF32,     60,    nullptr,                             0,    tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
-TC_SPMM_KERNEL("csr",    FMA,       BF16,     60,    nullptr,                             0,    tc_spmm_csr_16bit_scratch,             tc_spmm_csr_bf16)
-TC_SPMM_KERNEL("csr",    FMA,       F16,      60,    nullptr,                             0,    tc_spmm_csr_16bit_scratch,             tc_spmm_csr_f16)
-TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    nullptr,                             0,    tc_spmm_hybrid_scratch,                tc_spmm_hybrid_f64)
-TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    nullptr,                             0,    tc_spmm_bittcf_scratch,                tc_spmm_bittcf_f64)
-TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suits,        0,    tc_spmm_bittcf_cluster_scratch,        tc_spmm_bittcf_cluster_f64)
-TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    nullptr,                             0,    tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_f32)
-TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    nullptr,                             0,    tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_tf32)
-TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    nullptr,                             0,    tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_bf16)
-TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    nullptr,                             0,    tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_f16)
-TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_f32)
-TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_tf32)
-TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_bf16)
-TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_f16)
-TC_SPMM_KERNEL("bcsr",   MMA,       BF16,     80,    nullptr,                             0,    tc_spmm_bcsr_scratch,                  tc_spmm_bcsr_bf16)
-TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                             0,    tc_spmm_bcsr_scratch,                  tc_spmm_bcsr_f16)
+/*             format    arithmetic precision min_sm suits                               A B^T floats scratch                                launcher           */
+TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    nullptr,                             1,    1,     tc_spmm_csr_scratch,                   tc_spmm_csr_f64)
+TC_SPMM_KERNEL("csr",    FMA,       F32,      60,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
+TC_SPMM_KERNEL("csr",    FMA,       TF32,     60,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
+TC_SPMM_KERNEL("csr",    FMA,       BF16,     60,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_bf16)
+TC_SPMM_KERNEL("csr",    FMA,       F16,      60,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_f16)
+TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    nullptr,                             0,    0,     tc_spmm_hybrid_scratch,                tc_spmm_hybrid_f64)
+TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    nullptr,                             0,    1,     tc_spmm_bittcf_scratch,                tc_spmm_bittcf_f64)
+TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suits,        0,    0,     tc_spmm_bittcf_cluster_scratch,        tc_spmm_bittcf_cluster_f64)
+TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    nullptr,                             0,    1,     tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_f32)
+TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    nullptr,                             0,    1,     tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_tf32)
+TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    nullptr,                             0,    1,     tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_bf16)
+TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    nullptr,                             0,    1,     tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_f16)
+TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    1,     tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_f32)
+TC_SPMM_KERNEL("bittcf", MMA,       TF32,     80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    1,     tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_tf32)
+TC_SPMM_KERNEL("bittcf", MMA,       BF16,     80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    1,     tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_bf16)
+TC_SPMM_KERNEL("bittcf", MMA,       F16,      80,    tc_spmm_bittcf_narrow_cluster_suits, 0,    1,     tc_spmm_bittcf_narrow_cluster_scratch, tc_spmm_bittcf_cluster_f16)
+TC_SPMM_KERNEL("bcsr",   MMA,       BF16,     80,    nullptr,                             0,    1,     tc_spmm_bcsr_scratch,                  tc_spmm_bcsr_bf16)
+TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                             0,    1,     tc_spmm_bcsr_scratch,                  tc_spmm_bcsr_f16)
 #endif
 
 #ifdef TC_WARM_UP

@@ -54,7 +54,14 @@ typedef struct {
     multiply-adds in single precision over a row, or segment, from 0 in the order of CSR, and the segments' sums are added in double precision before they are rounded.
   */
   int row_major_f32;
+  int b_f32; // b is an array of floats, ldb its stride, all else is as it was: only for kernels that take it
 } tc_spmm_args;
+
+/* B where it is an array of floats */
+static inline const float *tc_floats_of(const tc_spmm_args *args)
+{
+  return (const float *)(const void *)args->b;
+}
 
 /* One row of the table of kernels for dense blocks */
 typedef struct {
@@ -69,4 +76,5 @@ typedef struct {
   /* Enqueues its launches and neither allocates nor synchronises */
   tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);
   int b_transposed; // takes the transpose of B
+  int b_f32;        // takes B in single precision; what it multiplies is the same
 } tc_spmm_kernel;

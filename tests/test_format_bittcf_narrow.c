@@ -128,7 +128,7 @@ static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n,
   const int64_t m = C->A.num_rows, ldb = C->A.num_cols + 3, ldc = m + 1;
   double       *b = spread_columns(C->A.num_cols, n, ldb), *c = test_guarded(n * ldc), *scratch = malloc(tc_spmm_bittcf_host_scratch(T, n) + 1);
   long double  *ref = malloc(((size_t)m + 1) * sizeof *ref), *bound = malloc(((size_t)m + 1) * sizeof *bound);
-  tc_spmm_args  args = {n, b, ldb, c, ldc, add, scratch, 0, 0};
+  tc_spmm_args  args = {n, b, ldb, c, ldc, add, scratch, 0, 0, 0};
 
   for (int64_t i = 0; add && i < n * ldc; ++i) c[i] = i % ldc < m ? 0.0 : NAN; // so that adding rounds nothing
   ASSERT_OK(tc_spmm_bittcf_host(T, &args, NULL));
@@ -179,7 +179,7 @@ static void nonfinite_values_pass(void **state)
   for (int p = 0; p < NUM_NARROW; ++p) {
     tc_bittcf    T;
     double       c[6], scratch[64];
-    tc_spmm_args args = {2, b, 3, c, 3, 0, scratch, 0, 0};
+    tc_spmm_args args = {2, b, 3, c, 3, 0, scratch, 0, 0, 0};
 
     pack(&A, narrow[p], &T);
     assert_true(tc_spmm_bittcf_host_scratch(&T, 2) <= sizeof scratch);

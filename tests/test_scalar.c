@@ -238,13 +238,13 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
 
   device_check(backend, tc_spmm_create(backend, &options, &S), "tc_spmm_create");
   for (int k = 0; k < num; ++k) {
-    const int     narrow = kernels[k].precision != TC_PRECISION_F64; // what is special about those happens behind the blocks: one number of columns has to do
+    const int     narrow = kernels[k].precision != TC_PRECISION_F64; // what is special about those happens behind the blocks: two numbers of columns have to do, one where blocks are widened
     device_matrix M;
 
     if (kernels[k].min_sm > sm || strcmp(kernels[k].format, "csr_transposed") == 0) continue;
     M = device_pack(backend, kernels[k].format, kernels[k].precision, A, 0);
     for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i) {
-      if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9)) continue;
+      if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9 && (columns[i] != MOST_COLUMNS || !kernels[k].b_f32))) continue;
       for (int road = 0; road < 3; ++road) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
       if (narrow) continue; // products with the transpose of B are in double precision
       if (kernels[k].b_transposed || sm == 0) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 0, 1);

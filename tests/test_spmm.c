@@ -63,7 +63,7 @@ static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_
 
   block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
   double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0, 0};
+  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0, 0, 0};
 
   if (T) transposed_under_test(T, &args);
   else product_under_test(A, &args);
@@ -266,9 +266,9 @@ static tc_status transposed_multiply(const void *view, const tc_spmm_args *args,
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL,               NULL,                0},
-    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, transposed_scratch, transposed_multiply, 1},
-    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL,               NULL,                0},
+    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL,               NULL,                0, 0},
+    {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, transposed_scratch, transposed_multiply, 1, 0},
+    {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL,               NULL,                0, 0},
   };
 
   *num = 3;

@@ -115,7 +115,7 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
   if (!narrow) tc_canonical_spmm(A, n, b, ldb, add, expected, L->ldc);
   else if (defined) narrow_defined_product(narrow, n, b, ldb, add, expected, L->ldc);
   for (int r = 0; r < repeats && same && whole; ++r) {
-    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed, 0};
+    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed, 0, 0};
     const tc_status    status = kernel->multiply(M->view.bytes, &args, NULL);
 
     if (status == TC_ERR_UNSUPPORTED) {
@@ -236,7 +236,7 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   c       = device_new(backend, 9 * (int64_t)A.num_rows, 0, NULL);
   scratch = device_new(backend, (int64_t)((kernel->scratch ? kernel->scratch(M.view.bytes, 9) : 0) / sizeof(double)), 0, NULL);
   for (;; ++failures) {
-    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0, 0};
+    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0, 0, 0};
     tc_status          status;
 
     backend->fault_arm(TC_FAULT_LAUNCH, failures + 1);

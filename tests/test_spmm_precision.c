@@ -22,15 +22,15 @@ static int always(const void *view, int32_t n)
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"csr_bf16",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_BF16, 60, NULL,   NULL, NULL, 1}, // no rule asks for it
-    {"csr",         "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64,  60, NULL,   NULL, NULL, 1},
-    {"hybrid",      "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64,  60, NULL,   NULL, NULL, 0},
-    {"bittcf",      "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64,  80, NULL,   NULL, NULL, 0},
-    {"cluster",     "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64,  80, always, NULL, NULL, 0},
-    {"bittcf_tf32", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_TF32, 80, NULL,   NULL, NULL, 0},
-    {"bittcf_bf16", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_BF16, 80, NULL,   NULL, NULL, 0},
-    {"bittcf_f16",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0},
-    {"bcsr_f16",    "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0}, // nor for this one
+    {"csr_bf16",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_BF16, 60, NULL,   NULL, NULL, 1, 0}, // no rule asks for it
+    {"csr",         "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64,  60, NULL,   NULL, NULL, 1, 0},
+    {"hybrid",      "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64,  60, NULL,   NULL, NULL, 0, 0},
+    {"bittcf",      "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64,  80, NULL,   NULL, NULL, 0, 0},
+    {"cluster",     "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64,  80, always, NULL, NULL, 0, 0},
+    {"bittcf_tf32", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_TF32, 80, NULL,   NULL, NULL, 0, 0},
+    {"bittcf_bf16", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_BF16, 80, NULL,   NULL, NULL, 0, 0},
+    {"bittcf_f16",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0, 0},
+    {"bcsr_f16",    "bcsr",   TC_ARITHMETIC_MMA, TC_PRECISION_F16,  80, NULL,   NULL, NULL, 0, 0}, // nor for this one
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);

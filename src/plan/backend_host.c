@@ -84,18 +84,18 @@ HOST_SPMM(bcsr_spmm, tc_spmm_bcsr_host)
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm, 0},
-    {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0},
-    {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0},
-    {"tc_spmm_csr_bf16_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_bf16, 0},
-    {"tc_spmm_csr_f16_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f16, 0},
-    {"tc_spmm_csr_transposed_host", "csr_transposed", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_transposed_host_scratch, csr_transposed_spmm, 0},
-    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
-    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
-    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
-    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0},
-    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
-    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0},
+    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm, 0, 0},
+    {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0, 0},
+    {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0, 0},
+    {"tc_spmm_csr_bf16_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_bf16, 0, 0},
+    {"tc_spmm_csr_f16_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f16, 0, 0},
+    {"tc_spmm_csr_transposed_host", "csr_transposed", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_transposed_host_scratch, csr_transposed_spmm, 0, 0},
+    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0, 0},
+    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0, 0},
+    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0, 0},
+    {"tc_spmm_bittcf_host", "bittcf", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bittcf_host_scratch, bittcf_spmm, 0, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0, 0},
+    {"tc_spmm_bcsr_host", "bcsr", TC_ARITHMETIC_HOST, TC_PRECISION_F16, 0, NULL, tc_spmm_bcsr_host_scratch, bcsr_spmm, 0, 0},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);

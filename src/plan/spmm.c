@@ -343,7 +343,7 @@ static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const vo
   return tc_from_backend(S->backend, status);
 }
 
-/* Columns first .. first + n - 1 of B where the kernel can read them, in doubles */
+/* Columns first .. first + n - 1 of B where the kernel can read them, in doubles unless it takes floats */
 static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
 {
   const int     narrow = S->options.scalar == TC_SCALAR_F32, as_is = !P->b_transposed || kernel->b_transposed;
@@ -372,7 +372,8 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
     args->b   = copy;
     args->ldb = padded;
   }
-  if (!narrow) return TC_OK;
+  args->b_f32 = narrow && kernel->b_f32;
+  if (!narrow || args->b_f32) return TC_OK;
   TC_CALL(reserve(S, ROOM_B, (size_t)padded * (size_t)columns * sizeof *args->b, &copy));
   TC_CALL(tc_from_backend(S->backend, S->backend->widen(rows, columns, (const float *)(const void *)args->b, args->ldb, copy, padded, stream)));
   args->b   = copy;
