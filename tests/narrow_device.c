@@ -1,4 +1,5 @@
 #include "narrow_device.h"
+#include "device_cases.h"
 #include "narrow_check.h"
 #include <math.h>
 #include <stdio.h>
@@ -162,22 +163,20 @@ static void check_row_major(const narrow_checks *K, const char *name, const tc_m
 void narrow_check_row_major(const narrow_checks *K, int small)
 {
   enum { WIDE_ROWS = 40009, WIDE = 1024 }; // thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time
-  tc_matrix wide;
-  int       num;
+  tc_matrix   wide;
+  device_case C;
 
-  if (!small && strcmp(K->kernel->format, "csr") == 0) {
+  if (strcmp(K->kernel->format, "csr") == 0) {
     if (tc_generate(tc_generator_find("webbase"), WIDE_ROWS, 1, &wide) != TC_OK) device_die("webbase", tc_last_error());
     check_row_major(K, "webbase", &wide, WIDE, 4);
     tc_matrix_free(&wide);
   }
-  tc_generators(&num);
-  for (int g = 0; g < num; ++g) {
-    const tc_generator *generator = &tc_generators(&num)[g];
-    tc_matrix           A;
+  for (int i = 0; device_case_at(small, i, &C); ++i) {
+    tc_matrix A;
 
-    if (tc_generate(generator, generator->tiny, 1, &A) != TC_OK) device_die(generator->name, tc_last_error());
-    check_row_major(K, generator->name, &A, 64, g % 2 * 4);
-    if (g % 5 == 0) check_row_major(K, generator->name, &A, 192, 0);
+    if (tc_generate(C.generator, C.size, 1, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
+    check_row_major(K, C.generator->name, &A, 64, i % 2 * 4);
+    if (i % 5 == 0) check_row_major(K, C.generator->name, &A, 192, 0);
     tc_matrix_free(&A);
   }
 }

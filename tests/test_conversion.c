@@ -1,10 +1,11 @@
 /*
-  Conversion on the device without PETSc: test_conversion [-small] [-bench generator:size,file,...] libaijtccusparse_cuda.so
+  Conversion on the device without PETSc: test_conversion [-small] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so
   What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values, also
   when values change from kind to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77:
   no usable device.
 */
 #include "conversion_bench.h"
+#include "device_cases.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -210,11 +211,13 @@ static const tc_converter *host_converter(const char *format)
 /* From kind to kind and back; what a narrow kind does not use must stay as it was */
 static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, const any_view *host, const any_view *local)
 {
-  static const int    sequence[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL};
+  static const int    whole[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, FLOATS, WIDE, NORMAL};
+  const int          *sequence = small_only ? brief : whole;
+  const size_t        steps    = small_only ? sizeof brief / sizeof brief[0] : sizeof whole / sizeof whole[0];
   const tc_converter *reference  = host_converter(format->name);
   double             *val        = new_bytes((size_t)A->nnz * sizeof *val);
 
-  for (size_t s = 0; s < sizeof sequence / sizeof sequence[0]; ++s) {
+  for (size_t s = 0; s < steps; ++s) {
     const char *different;
 
     for (int64_t i = 0; i < A->nnz; ++i) val[i] = value_of(sequence[s], i, A->val[i]);
@@ -403,13 +406,10 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
   } larger[] = {{"stencil27", 18}, {"elasticity", 9}, {"stencil27_window", 20}, {"circuit", 30011}, {"webbase", 20011}, {"rmat", 14}, {"long1153", 97},
                 {"ragged", 5003}, {"skewed", 5003}, {"short", 50021}, {"limits", 301}, {"dense_row", 200003}, {"one_row", 100003}, {"all_empty", 3000}},
     many[] = {{"short", 1100003}, {"short", 700001}, {"stencil27", 52}}; // windows, and narrow and wide pieces, more than a block scans at a time
-  int num;
+  device_case C;
 
-  tc_generators(&num);
-  for (int g = 0; g < num; ++g) {
-    const tc_generator *generator = &tc_generators(&num)[g];
-
-    for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) check_matrix(backend, converter, generator->name, generator->tiny, seed);
+  for (int i = 0; device_case_at(small_only, i, &C); ++i) {
+    for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) check_matrix(backend, converter, C.generator->name, C.size, seed);
   }
   for (size_t i = 0; !small_only && i < sizeof larger / sizeof larger[0]; ++i) check_matrix(backend, converter, larger[i].name, larger[i].size, 1);
   pattern_only = 1;
@@ -422,23 +422,24 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
 
 int main(int argc, char **args)
 {
-  const char         *path = NULL, *bench = NULL;
+  const char         *path = NULL, *bench = NULL, *only = NULL;
   const tc_backend   *backend;
   const tc_converter *converters;
   int                 sm, num;
 
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else if (strcmp(args[i], "-format") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else path = args[i];
   }
-  if (path == NULL) die("usage", "test_conversion [-small] [-bench generator:size,file,...] libaijtccusparse_cuda.so");
+  if (path == NULL) die("usage", "test_conversion [-small] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so");
   backend = device_open("test_conversion", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (bench) return conversion_bench(backend, bench);
   converters = backend->converters(&num);
   for (int c = 0; c < num; ++c) {
-    if (converters[c].build) check_converter(backend, &converters[c]);
+    if (converters[c].build && (only == NULL || strcmp(converters[c].format, only) == 0)) check_converter(backend, &converters[c]);
   }
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed > 0;

@@ -1,7 +1,9 @@
 /*
   Programs in single precision: plans, transposes and products with dense blocks over arrays of floats must give what the same numbers give in double precision, rounded
-  once, bit for bit, in every precision that products have. On the host without arguments, on a device with the name of the CUDA library.
+  once, bit for bit, in every precision that products have: test_scalar [-small] [libaijtccusparse_cuda.so], on the host without the library. -small leaves out what takes a memory
+  checker too long.
 */
+#include "device_cases.h"
 #include "device_util.h"
 #include "../src/plan/spmm.h"
 #include "../src/plan/transpose.h"
@@ -10,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GUARD = 64, MOST_COLUMNS = 131 };
+enum { GUARD = 64, MOST_COLUMNS = 131, MANY_COLUMNS = 10000 };
 
-static int passed, failed;
+static int passed, failed, small_only;
 
 static void fact(int so, const char *what, const char *name, const char *text)
 {
@@ -119,6 +121,15 @@ static void check_products(tc_plan *plan, const char *name, const tc_matrix *A)
   free(expected);
 }
 
+/* Does an earlier row have that format and arithmetic? A plan chooses among these */
+static int is_repeated(const tc_kernel *kernels, int k)
+{
+  for (int i = 0; i < k; ++i) {
+    if (strcmp(kernels[i].format, kernels[k].format) == 0 && kernels[i].arithmetic == kernels[k].arithmetic) return 1;
+  }
+  return 0;
+}
+
 /* Every kernel of the backend that a plan for floats may take, twice: with new values, too */
 static void check_plans(const tc_backend *backend, int sm, const char *name, tc_matrix *A)
 {
@@ -130,11 +141,11 @@ static void check_plans(const tc_backend *backend, int sm, const char *name, tc_
     const tc_plan_options options = {kernels[k].format, kernels[k].arithmetic == TC_ARITHMETIC_HOST ? TC_ARITHMETIC_AUTO : kernels[k].arithmetic, TC_PRECISION_F64, TC_SCALAR_F32};
     tc_plan              *plan;
 
-    if (kernels[k].min_sm > sm) continue;
+    if (kernels[k].min_sm > sm || is_repeated(kernels, k)) continue;
     device_check(backend, tc_plan_create(backend, &options, &plan), "tc_plan_create");
     device_check(backend, tc_plan_build(plan, &pattern), "tc_plan_build");
     device_check(backend, tc_plan_upload(plan, NULL), "tc_plan_upload");
-    for (int state = 1; state <= 2; ++state) {
+    for (int state = 1; state <= (small_only ? 1 : 2); ++state) {
       const tc_key key = {.id = 1, .pattern = 1, .state = state, .nnz = A->nnz};
       floats       val;
 
@@ -228,9 +239,11 @@ static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_ker
   free(column);
 }
 
-static void check_blocks(const tc_backend *backend, int sm, const char *name, const tc_matrix *A)
+/* All numbers of columns, or one, in turn from matrix to matrix and from kernel to kernel: `turn` is the matrix's number */
+static void check_blocks(const tc_backend *backend, int sm, const char *name, const tc_matrix *A, int turn)
 {
-  static const int32_t  columns[] = {1, 9, 32, MOST_COLUMNS};
+  enum { NUM = 5 };
+  static const int32_t  columns[NUM] = {1, 9, 32, 50, MOST_COLUMNS};
   const tc_spmm_options options   = {.scalar = TC_SCALAR_F32};
   int                   num;
   const tc_spmm_kernel *kernels = backend->spmm_kernels(&num);
@@ -243,7 +256,8 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
 
     if (kernels[k].min_sm > sm || strcmp(kernels[k].format, "csr_transposed") == 0) continue;
     M = device_pack(backend, kernels[k].format, kernels[k].precision, A, 0);
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; ++i) {
+    for (int i = 0; i < NUM; ++i) {
+      if (small_only && !narrow && (turn + k) % NUM != i) continue;
       if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9 && (columns[i] != MOST_COLUMNS || !kernels[k].b_f32))) continue;
       for (int road = 0; road < 3; ++road) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
       if (narrow) continue; // products with the transpose of B are in double precision
@@ -277,26 +291,32 @@ static void check_rounding(const tc_backend *backend)
 int main(int argc, char **args)
 {
   const tc_backend   *backend = tc_backend_host();
-  const tc_generator *generators;
-  int                 sm = 0, num, small = 0;
+  device_case         C;
+  int                 sm = 0;
 
   for (int i = 1; i < argc; ++i) {
-    if (strcmp(args[i], "-small") == 0) small = 1;
+    if (strcmp(args[i], "-small") == 0) small_only = 1;
     else backend = device_open("test_scalar", args[i], &sm);
   }
   if (backend == NULL) return DEVICE_SKIPPED;
   check_rounding(backend);
-  generators = tc_generators(&num);
-  for (int g = 0; g < num; ++g) {
-    for (int seed = 1; seed <= (small ? 1 : 2); ++seed) {
+  for (int i = 0; device_case_at(small_only, i, &C); ++i) {
+    for (int seed = 1; seed <= (small_only ? 1 : 2); ++seed) {
       tc_matrix A;
 
-      if (tc_generate(&generators[g], generators[g].tiny, (uint64_t)seed, &A) != TC_OK) device_die(generators[g].name, tc_last_error());
-      check_plans(backend, sm, generators[g].name, &A);
-      check_transpose(backend, generators[g].name, &A);
-      if (seed == 1) check_blocks(backend, sm, generators[g].name, &A);
+      if (tc_generate(C.generator, C.size, (uint64_t)seed, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
+      check_plans(backend, sm, C.generator->name, &A);
+      check_transpose(backend, C.generator->name, &A);
+      if (seed == 1 && (!small_only || A.num_cols < MANY_COLUMNS)) check_blocks(backend, sm, C.generator->name, &A, i);
       tc_matrix_free(&A);
     }
+  }
+  for (int i = 0; sm > 0 && device_case_full(i, &C); ++i) {
+    tc_matrix A;
+
+    if (tc_generate(C.generator, C.size, 1, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
+    check_plans(backend, sm, C.generator->name, &A);
+    tc_matrix_free(&A);
   }
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);
   return failed > 0;

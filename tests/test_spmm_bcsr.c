@@ -4,6 +4,7 @@
   is not finite stays in its row. -small leaves out what takes a memory checker too long. -bench times the kernels on synthetic matrices instead. Exit code 77: no usable device.
 */
 #include "bcsr_bench.h"
+#include "device_cases.h"
 #include "narrow_check.h"
 #include "../src/format/bcsr.h"
 #include <math.h>
@@ -135,17 +136,14 @@ static void check_nonfinite(const tc_backend *backend, const tc_spmm_kernel *ker
 
 static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *only)
 {
-  int num;
+  device_case C;
 
-  tc_generators(&num);
-  for (int g = 0; g < num && failed < MAX_FAILURES; ++g) {
-    const tc_generator *generator = &tc_generators(&num)[g];
-
-    for (int seed = 1; seed <= (small_only ? 1 : 2) && strstr(generator->name, only); ++seed) {
+  for (int i = 0; device_case_at(small_only, i, &C) && failed < MAX_FAILURES; ++i) {
+    for (int seed = 1; seed <= (small_only ? 1 : 2) && strstr(C.generator->name, only); ++seed) {
       tc_matrix A;
 
-      if (tc_generate(generator, generator->tiny, (uint64_t)seed, &A) != TC_OK) device_die(generator->name, tc_last_error());
-      check_matrix(backend, kernel, generator->name, &A);
+      if (tc_generate(C.generator, C.size, (uint64_t)seed, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
+      check_matrix(backend, kernel, C.generator->name, &A);
       tc_matrix_free(&A);
     }
   }

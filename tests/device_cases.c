@@ -1,0 +1,71 @@
+#include "device_cases.h"
+#include "device_util.h"
+
+typedef struct {
+  const char *name;
+  int32_t     size;
+} named_case;
+
+static const named_case few_cases[] = {
+  {"ragged",           67  },
+  {"mixed",            175 }, // of clusters the one with the most groups to a window
+  {"short",            203 },
+  {"skewed",           103 },
+  {"limits",           35  },
+  {"dense_row",        301 },
+  {"one_row",          1031},
+  {"one_column",       67  },
+  {"all_empty",        37  },
+  {"no_columns",       5   },
+  {"nothing",          0   },
+  {"stencil7",         6   },
+  {"stencil27_window", 6   },
+  {"elasticity",       4   },
+  {"laplace27",        4   },
+  {"qcd",              3   },
+  {"rmat",             7   },
+  {"long1153",         3   },
+  {"25d25s",           80  },
+  {"like_dc2",         200 },
+};
+
+/*
+  The first four have about 1200 slices, and segments, of rows long enough for fragments: more than 8 and at most 12 thread blocks for each multiprocessor. The kernel for
+  fragments then takes fewer registers. like_dc2 has as many slices that each warp owns and few that four share, whose quarters are dealt out to blocks (spread_quarters()); in
+  small matrices each quarter has a block. The others are too large for the L2 cache, with and without segments.
+*/
+static const named_case full_cases[] = {
+  {"stencil27",        34     },
+  {"stencil27_window", 34     },
+  {"like_eu-2005",     32000  },
+  {"like_dc2",         116835 },
+  {"elasticity",       25     }, // in one wave, too
+  {"stencil27",        60     },
+  {"circuit",          1500000},
+};
+
+static int named(int num, const named_case cases[], int i, device_case *C)
+{
+  if (i >= num) return 0;
+  C->generator = tc_generator_find(cases[i].name);
+  C->size      = cases[i].size;
+  if (C->generator == NULL) device_die(cases[i].name, "no such generator");
+  return 1;
+}
+
+int device_case_at(int few, int i, device_case *C)
+{
+  int                 num;
+  const tc_generator *generators = tc_generators(&num);
+
+  if (few) return named((int)(sizeof few_cases / sizeof few_cases[0]), few_cases, i, C);
+  if (i >= num) return 0;
+  C->generator = &generators[i];
+  C->size      = generators[i].tiny;
+  return 1;
+}
+
+int device_case_full(int i, device_case *C)
+{
+  return named((int)(sizeof full_cases / sizeof full_cases[0]), full_cases, i, C);
+}
