@@ -51,6 +51,7 @@ int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
+tc_status tc_build_bcsr(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
 tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
 #define TC_WARM_UP(load) tc_status load(tc_scalar);

@@ -62,14 +62,6 @@ static tc_status tc_scan_bytes(tc_build &B, int64_t num, Op op)
   return TC_OK;
 }
 
-struct tc_plus {
-  template <typename T>
-  __host__ __device__ T operator()(const T &a, const T &b) const
-  {
-    return a + b;
-  }
-};
-
 /* Waits for the device */
 static tc_status tc_fetch(tc_build &B, void *to, const void *from, size_t bytes)
 {

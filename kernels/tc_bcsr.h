@@ -32,6 +32,7 @@ enum {
   TC_BCSR_SLOTS  = 256, // values of a tile
   TC_BCSR_WORDS  = 16,  // of choice, of a 2:4 tile
   TC_BCSR_PIECE  = 64,
+  TC_BCSR_OPEN   = 64, // groups of a window that builders keep open
   TC_BCSR_PAD    = -0x7f7f7f80 // in the map, where a slot holds no entry; why this number: tc_dasp.h
 };
 
@@ -84,6 +85,35 @@ TC_BOTH int32_t tc_bcsr_choice_word(int32_t i, int32_t q)
 TC_BOTH int32_t tc_bcsr_choice_bit(int32_t i, int32_t q)
 {
   return 16 * (i / 8) + 4 * (q % 4);
+}
+
+/* Tiles for so many columns, or groups */
+TC_BOTH int64_t tc_bcsr_tiles_of(int64_t things, int64_t per_tile)
+{
+  return (things + per_tile - 1) / per_tile;
+}
+
+/* Bytes of the tiles of a window with so many groups in 2:4 ones and so many columns in others, in units of 64: values, columns, choice */
+TC_BOTH int64_t tc_bcsr_cost(int64_t groups, int64_t columns)
+{
+  return (8 + 2 + 1) * tc_bcsr_tiles_of(groups, TC_BCSR_GROUPS) + (8 + 1) * tc_bcsr_tiles_of(columns, TC_BCSR_DENSE);
+}
+
+/*
+  Tiles of a piece at most: fewer where that makes more warps busy, but not so few that the partial sums become the larger part of the traffic (unmeasured). Pieces are not
+  made shorter than 16, nor more than about 2048 of them for the sake of parallel work.
+*/
+TC_BOTH int32_t tc_bcsr_longest_piece(int64_t num_tiles)
+{
+  const int64_t tiles = num_tiles / 2048;
+
+  return tiles < 16 ? 16 : tiles < TC_BCSR_PIECE ? (int32_t)tiles : TC_BCSR_PIECE;
+}
+
+/* Pieces of a window, none of more than `most` tiles */
+TC_BOTH int64_t tc_bcsr_pieces_of(int64_t tiles, int32_t most)
+{
+  return tiles > most ? tc_bcsr_tiles_of(tiles, most) : 1;
 }
 
 /* Tiles of a piece begin there in column */

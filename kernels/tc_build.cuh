@@ -1,5 +1,5 @@
 /*
-  What converters share on the host side: errors of the CUDA runtime, cutting an allocation into arrays.
+  What converters share on the host side: errors of the CUDA runtime, sums of scans, cutting an allocation into arrays.
 */
 #pragma once
 #include "tc_device.cuh"
@@ -11,6 +11,15 @@ static inline tc_status tc_cuda(const char *what, cudaError_t error)
   cudaGetLastError();
   return tc_fail(error == cudaErrorMemoryAllocation ? TC_ERR_MEMORY : TC_ERR_DEVICE, "%s: %s", what, cudaGetErrorString(error));
 }
+
+/* For scans */
+struct tc_plus {
+  template <typename T>
+  __host__ __device__ T operator()(const T &a, const T &b) const
+  {
+    return a + b;
+  }
+};
 
 /* Cuts an allocation into arrays at multiples of 256 bytes; while there is none it only adds up */
 struct tc_cutter {

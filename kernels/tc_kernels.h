@@ -50,5 +50,5 @@ TC_WARM_UP(tc_load_transpose)
 TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)
 TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid)
 TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf)
-TC_CONVERTER("bcsr",   nullptr,         tc_refill_bcsr)
+TC_CONVERTER("bcsr",   tc_build_bcsr,   tc_refill_bcsr)
 #endif

@@ -269,6 +269,7 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     bench_format(&K, "hybrid", TC_PRECISION_F64, sm, &S);
     for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "csr", precision, sm, &S);
     for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bittcf", precision, sm, &S);
+    for (tc_precision precision = TC_PRECISION_BF16; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bcsr", precision, sm, &S);
     close_case(&K);
   }
   return 0;

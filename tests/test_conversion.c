@@ -172,7 +172,7 @@ static void zero_values(const tc_backend *backend, const tc_format *format, cons
   }
 }
 
-enum { INDEX = 1 << TC_ROLE_INDEX, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC_ROLE_SCRATCH };
+enum { INDEX = 1 << TC_ROLE_INDEX | 1 << TC_ROLE_MAP, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC_ROLE_SCRATCH };
 
 /* --- values of all kinds */
 
@@ -224,7 +224,7 @@ static void check_refills(const tc_converter *converter, const tc_format *format
     if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
     if (reference->refill(host, val, NULL) != TC_OK) die("host refill", tc_last_error());
     check(L->backend, converter->refill(local, L->val, NULL), "refill");
-    different = first_different(L->backend, format, host, local, INDEX | VALUE | SCRATCH);
+    different = first_different(L->backend, format, host, local, small_only ? VALUE : INDEX | VALUE | SCRATCH);
     fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], different);
   }
   free(val);
@@ -384,16 +384,17 @@ static void check_far_columns(const tc_backend *backend, const tc_converter *con
 
 static void check_matrix(const tc_backend *backend, const tc_converter *converter, const char *name, int32_t size, int seed)
 {
-  tc_matrix A;
+  const tc_format *format = tc_format_find(converter->format);
+  tc_matrix        A;
 
   if (tc_generate(tc_generator_find(name), size, (uint64_t)seed, &A) != TC_OK) die(name, tc_last_error());
   tc_random_normal(A.nnz, 17, A.val);
-  for (precision = TC_PRECISION_F64; precision <= (pattern_only ? TC_PRECISION_F64 : tc_format_find(converter->format)->precision); ++precision) {
+  for (precision = format->widest; precision <= (pattern_only ? format->widest : format->precision); ++precision) {
     check_conversion(backend, converter, name, &A, 1);
-    if (precision == TC_PRECISION_F64) check_conversion(backend, converter, name, &A, 3);
-    if (tc_format_find(converter->format)->spmv_host) check_plan(backend, converter, name, &A);
+    if (precision == format->widest && !small_only) check_conversion(backend, converter, name, &A, 3);
+    if (format->spmv_host && (precision == format->widest || !small_only)) check_plan(backend, converter, name, &A);
   }
-  precision = TC_PRECISION_F64;
+  precision = format->widest;
   tc_matrix_free(&A);
 }
 
@@ -408,6 +409,7 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
     many[] = {{"short", 1100003}, {"short", 700001}, {"stencil27", 52}}; // windows, and narrow and wide pieces, more than a block scans at a time
   device_case C;
 
+  precision = tc_format_find(converter->format)->widest;
   for (int i = 0; device_case_at(small_only, i, &C); ++i) {
     for (int seed = 1; seed <= (small_only ? 1 : 3); ++seed) check_matrix(backend, converter, C.generator->name, C.size, seed);
   }
@@ -428,7 +430,7 @@ int main(int argc, char **args)
   int                 sm, num;
 
   for (int i = 1; i < argc; ++i) {
-    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    if (strcmp(args[i], "-small") == 0 || strcmp(args[i], "-few") == 0) small_only = 1;
     else if (strcmp(args[i], "-format") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else path = args[i];

@@ -6,18 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
-  Columns of a window in groups of four: each goes to the first open group that it fits into, that is, where no row gets a third entry. A group is open as long as it
-  has room, and as OPEN newer ones are.
-*/
-enum { OPEN = 64 };
-
-/* Pieces are not made shorter than that, nor more than about as many of them than that for the sake of parallel work */
-enum { SHORT_PIECE = 16, FEW_PIECES = 2048 };
-
-/* Bytes of a tile, in units of 64: values, columns, choice */
-enum { COST_DENSE = 8 + 1, COST_SPARSE = 8 + 2 + 1 };
-
 enum { MAX_ROWS = INT32_MAX - TC_BCSR_ROWS };
 
 typedef struct {
@@ -47,6 +35,24 @@ static tc_status new_array(void *array, int64_t count, size_t item_size)
   TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a BCSR array", (long long)count);
   memcpy(array, &pointer, sizeof pointer);
   return TC_OK;
+}
+
+/* The array longer or shorter; on failure it is as it was */
+static tc_status resize(void *array, int64_t count, size_t item_size)
+{
+  void *pointer, *moved;
+
+  memcpy(&pointer, array, sizeof pointer);
+  moved = tc_fault(TC_FAULT_ALLOC) ? NULL : realloc(pointer, count > 0 ? (size_t)count * item_size : 1);
+  TC_CHECK(moved != NULL, TC_ERR_MEMORY, "no host memory for %lld entries of a BCSR array", (long long)count);
+  memcpy(array, &moved, sizeof moved);
+  return TC_OK;
+}
+
+/* Half as much again, if that is enough */
+static int64_t grown(int64_t room, int64_t needed)
+{
+  return room + room / 2 > needed ? room + room / 2 : needed;
 }
 
 static int32_t window_end(const tc_csr *A, int32_t w)
@@ -79,34 +85,44 @@ static tc_status new_window(const tc_csr *A, int32_t num_windows, window *W)
 
 /* --- columns, groups, tiles */
 
+/* Merges the rows: what is done for each column is done for all 16 of them, without a branch */
 static void list_columns(const tc_csr *A, int32_t w, window *W)
 {
   const int32_t row0 = w * TC_BCSR_ROWS, num = window_end(A, w) - row0;
   int64_t       next[TC_BCSR_ROWS];
-  int32_t       entries = 0;
+  int32_t       head[TC_BCSR_ROWS], entries = 0; // the columns that are next, INT32_MAX after the last
 
-  for (int32_t i = 0; i < num; ++i) next[i] = A->row_ptr[row0 + i];
+  for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) {
+    next[i] = A->row_ptr[row0 + (i < num ? i : num)];
+    head[i] = i < num && next[i] < A->row_ptr[row0 + i + 1] ? A->col[next[i]] : INT32_MAX;
+  }
   for (W->num_columns = 0;; ++W->num_columns) {
-    int32_t column = INT32_MAX;
+    int32_t  column = INT32_MAX;
+    uint32_t rows   = 0;
 
-    for (int32_t i = 0; i < num; ++i) {
-      if (next[i] < A->row_ptr[row0 + i + 1] && A->col[next[i]] < column) column = A->col[next[i]];
-    }
+    for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) column = head[i] < column ? head[i] : column;
     if (column == INT32_MAX) break;
+#pragma GCC unroll 1 // unrolled first, the loop would not become vector instructions
+    for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) rows |= head[i] == column ? 1u << i : 0;
     W->column[W->num_columns] = column;
-    W->rows[W->num_columns]   = 0;
+    W->rows[W->num_columns]   = (uint16_t)rows;
     W->first[W->num_columns]  = entries;
-    for (int32_t i = 0; i < num; ++i) {
-      if (next[i] == A->row_ptr[row0 + i + 1] || A->col[next[i]] != column) continue;
-      W->rows[W->num_columns] |= (uint16_t)(1 << i);
+    for (; rows; rows &= rows - 1) {
+      const int32_t i = __builtin_ctz(rows);
+
       W->entry[entries++] = (int32_t)next[i]++;
+      head[i]             = next[i] < A->row_ptr[row0 + i + 1] ? A->col[next[i]] : INT32_MAX;
     }
   }
 }
 
+/*
+  Columns of a window in groups of four: each goes to the first open group that it fits into, that is, where no row gets a third entry. A group is open as long as it
+  has room, and as TC_BCSR_OPEN newer ones are.
+*/
 static void group_columns(window *W)
 {
-  int32_t open[OPEN], num_open = 0;
+  int32_t open[TC_BCSR_OPEN], num_open = 0;
 
   W->num_groups = 0;
   for (int32_t c = 0; c < W->num_columns; ++c) {
@@ -116,7 +132,7 @@ static void group_columns(window *W)
 
     while (o < num_open && (W->groups[open[o]].twice & rows) != 0) ++o;
     if (o == num_open) {
-      if (num_open == OPEN) memmove(open, open + 1, (size_t)(o = --num_open) * sizeof *open);
+      if (num_open == TC_BCSR_OPEN) memmove(open, open + 1, (size_t)(o = --num_open) * sizeof *open);
       W->groups[W->num_groups] = (group){.num = 0};
       open[num_open++]         = W->num_groups++;
     }
@@ -126,11 +142,6 @@ static void group_columns(window *W)
     G->member[G->num++] = c;
     if (G->num == TC_BCSR_GROUP || G->twice == 0xffff) memmove(open + o, open + o + 1, (size_t)(--num_open - o) * sizeof *open);
   }
-}
-
-static int32_t tiles_of(int32_t things, int32_t per_tile)
-{
-  return (things + per_tile - 1) / per_tile;
 }
 
 /*
@@ -149,14 +160,13 @@ static void choose_tiles(tc_bcsr_kinds kinds, window *W)
     }
   }
   for (int32_t k = 0; k <= most; ++k) {
-    const int32_t sparse = tiles_of(k, TC_BCSR_GROUPS), dense = tiles_of(left, TC_BCSR_DENSE);
-    const int64_t cost   = COST_SPARSE * (int64_t)sparse + COST_DENSE * (int64_t)dense;
+    const int64_t cost = tc_bcsr_cost(k, left);
 
     if (cost < best) {
       best          = cost;
       W->in_sparse  = k;
-      W->num_sparse = sparse;
-      W->num_dense  = dense;
+      W->num_sparse = (int32_t)tc_bcsr_tiles_of(k, TC_BCSR_GROUPS);
+      W->num_dense  = (int32_t)tc_bcsr_tiles_of(left, TC_BCSR_DENSE);
     }
     if (k < most) left -= W->groups[W->order[k]].num;
   }
@@ -175,33 +185,15 @@ static void plan_window(const tc_csr *A, tc_bcsr_kinds kinds, int32_t w, window 
 
 /* --- pieces */
 
-/* Pieces of a window, none of more than `most` tiles */
-static int32_t pieces_of(int32_t tiles, int32_t most)
+/* All pieces; tiles [num_windows] and sparse are those of each window */
+static tc_status list_pieces(tc_bcsr *T, const int32_t *tiles, const int32_t *sparse)
 {
-  return tiles > most ? tiles_of(tiles, most) : 1;
-}
+  const int32_t most  = tc_bcsr_longest_piece(T->num_tiles);
+  int32_t       split = 0, slot = 0, single;
+  uint32_t      tile = 0, before = 0;
 
-/* Tiles of a piece at most: fewer where that makes more warps busy, but not so few that the partial sums become the larger part of the traffic (unmeasured) */
-static int32_t longest_piece(const tc_bcsr *T)
-{
-  const int64_t tiles = T->num_tiles / FEW_PIECES;
-
-  return tiles < SHORT_PIECE ? SHORT_PIECE : tiles < TC_BCSR_PIECE ? (int32_t)tiles : TC_BCSR_PIECE;
-}
-
-/* What is known before there are arrays; tiles [num_windows] and sparse get those of each window */
-static tc_status count_tiles(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc_bcsr *T, int32_t *tiles, int32_t *sparse)
-{
   for (int32_t w = 0; w < T->num_windows; ++w) {
-    plan_window(A, kinds, w, W);
-    tiles[w]  = W->num_sparse + W->num_dense;
-    sparse[w] = W->num_sparse;
-    T->num_tiles += tiles[w];
-    T->num_sparse += sparse[w];
-    TC_CHECK(T->num_tiles <= UINT32_MAX / 2, TC_ERR_LIMIT, "%lld tiles, format bcsr names at most %u", (long long)T->num_tiles, UINT32_MAX / 2);
-  }
-  for (int32_t w = 0; w < T->num_windows; ++w) {
-    const int32_t pieces = pieces_of(tiles[w], longest_piece(T));
+    const int32_t pieces = (int32_t)tc_bcsr_pieces_of(tiles[w], most);
 
     T->num_pieces += pieces;
     if (pieces > 1) {
@@ -209,17 +201,12 @@ static tc_status count_tiles(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc
       T->num_slots += pieces;
     }
   }
-  return TC_OK;
-}
-
-static void list_pieces(tc_bcsr *T, const int32_t *tiles, const int32_t *sparse)
-{
-  const int32_t most  = longest_piece(T);
-  int32_t       split = 0, slot = 0, single = T->num_slots;
-  uint32_t      tile = 0, before = 0;
-
+  single = T->num_slots;
+  TC_CALL(new_array(&T->piece, T->num_pieces, sizeof *T->piece));
+  TC_CALL(new_array(&T->split_window, T->num_split, sizeof *T->split_window));
+  TC_CALL(new_array(&T->split_first, T->num_split + 1, sizeof *T->split_first));
   for (int32_t w = 0; w < T->num_windows; ++w) {
-    const int32_t pieces = pieces_of(tiles[w], most), length = tiles_of(tiles[w], pieces);
+    const int32_t pieces = (int32_t)tc_bcsr_pieces_of(tiles[w], most), length = (int32_t)tc_bcsr_tiles_of(tiles[w], pieces);
     int32_t      *at = pieces > 1 ? &slot : &single, left = sparse[w];
 
     if (at == &slot) {
@@ -236,50 +223,48 @@ static void list_pieces(tc_bcsr *T, const int32_t *tiles, const int32_t *sparse)
     }
   }
   T->split_first[split] = slot;
+  return TC_OK;
 }
 
 /* --- tiles */
 
-/* Entry of row i in column c of the window */
-static int32_t entry_of(const window *W, int32_t c, int32_t i)
-{
-  return W->entry[W->first[c] + __builtin_popcount(W->rows[c] & ((1u << i) - 1))];
-}
-
-/* Group q of a 2:4 tile; NULL: there is none */
+/* Group q of a 2:4 tile whose choice is zero and whose map is all padding; NULL: there is none. Masks are of rows. */
 static void put_group(const window *W, const group *G, int32_t q, int32_t *column, uint32_t *choice, int32_t *map)
 {
+  enum { LAST = TC_BCSR_GROUP - 1 };
+  uint32_t met = 0, first[TC_BCSR_GROUP], second[TC_BCSR_GROUP]; // rows with an entry so far; whose first, or second, is at a place
+
   for (int32_t p = 0; p < TC_BCSR_GROUP; ++p) {
-    const int32_t c = G ? G->member[p < G->num ? p : G->num - 1] : W->num_columns - 1;
+    const int32_t  c     = G ? G->member[p < G->num ? p : G->num - 1] : W->num_columns - 1;
+    const uint32_t rows  = G && p < G->num ? W->rows[c] : 0;
+    const int32_t *entry = W->entry + W->first[c];
 
+    first[p]  = rows & ~met;
+    second[p] = rows & met;
+    met |= rows;
     column[tc_bcsr_place(TC_BCSR_SPARSE, TC_BCSR_GROUP * q + p)] = W->column[c];
-  }
-  for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) {
-    int32_t place[2] = {0, 1}, held[2] = {TC_BCSR_PAD, TC_BCSR_PAD}, num = 0;
+    for (uint32_t left = rows, upper = p == LAST ? rows : second[p]; left; left &= left - 1) {
+      const int32_t i = __builtin_ctz(left);
 
-    for (int32_t p = 0; G && p < G->num; ++p) {
-      if (!(W->rows[G->member[p]] >> i & 1)) continue;
-      place[num]  = p;
-      held[num++] = entry_of(W, G->member[p], i);
+      map[tc_bcsr_slot(i, 2 * q + (int32_t)(upper >> i & 1))] = *entry++;
     }
-    if (num == 1 && place[0] == TC_BCSR_GROUP - 1) { // the last of the four: the pair is that and the one before
-      place[0] = TC_BCSR_GROUP - 2;
-      place[1] = TC_BCSR_GROUP - 1;
-      held[1]  = held[0];
-      held[0]  = TC_BCSR_PAD;
-    } else if (num == 1) place[1] = TC_BCSR_GROUP - 1;
-    choice[tc_bcsr_choice_word(i, q)] |= (uint32_t)(place[0] | place[1] << 2) << tc_bcsr_choice_bit(i, q);
-    for (int32_t h = 0; h < 2; ++h) map[tc_bcsr_slot(i, 2 * q + h)] = held[h];
   }
+  /* A row without entries chooses places 0 and 1; one with one entry that place and the last, or, if it is the last, the one before and that */
+  const uint32_t several = second[1] | second[2] | second[LAST], one = met & ~several;
+  const uint32_t bits[4] = {first[1], first[2] | first[LAST], second[1] | second[LAST] | one | ~met, second[2] | second[LAST] | one};
+
+  for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) choice[tc_bcsr_choice_word(i, q)] |= ((bits[0] >> i & 1) | (bits[1] >> i & 1) << 1 | (bits[2] >> i & 1) << 2 | (bits[3] >> i & 1) << 3) << tc_bcsr_choice_bit(i, q);
 }
 
+/* A dense tile whose map is all padding */
 static void put_dense(const window *W, int32_t num, const int32_t *members, int32_t *column, int32_t *map)
 {
   for (int32_t k = 0; k < TC_BCSR_DENSE; ++k) {
-    const int32_t c = members[k < num ? k : num - 1];
+    const int32_t  c     = members[k < num ? k : num - 1];
+    const int32_t *entry = W->entry + W->first[c];
 
     column[tc_bcsr_place(TC_BCSR_DENSE, k)] = W->column[c];
-    for (int32_t i = 0; i < TC_BCSR_ROWS; ++i) map[tc_bcsr_slot(i, k)] = k < num && W->rows[c] >> i & 1 ? entry_of(W, c, i) : TC_BCSR_PAD;
+    for (uint32_t rows = k < num ? W->rows[c] : 0; rows; rows &= rows - 1) map[tc_bcsr_slot(__builtin_ctz(rows), k)] = *entry++;
   }
 }
 
@@ -288,6 +273,8 @@ static void put_window(const window *W, int64_t tile, int64_t sparse, tc_bcsr *T
 {
   int32_t members[TC_BCSR_DENSE], num = 0;
 
+  memset(T->choice + TC_BCSR_WORDS * sparse, 0, TC_BCSR_WORDS * (size_t)W->num_sparse * sizeof *T->choice);
+  memset(T->map + TC_BCSR_SLOTS * tile, TC_BCSR_PAD & 0xff, TC_BCSR_SLOTS * (size_t)(W->num_sparse + W->num_dense) * sizeof *T->map);
   for (int32_t s = 0; s < W->num_sparse; ++s, ++tile, ++sparse) {
     for (int32_t q = 0; q < TC_BCSR_GROUPS; ++q) {
       const int32_t k = TC_BCSR_GROUPS * s + q;
@@ -304,27 +291,35 @@ static void put_window(const window *W, int64_t tile, int64_t sparse, tc_bcsr *T
   }
 }
 
-static tc_status fill(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc_bcsr *T, const int32_t *tiles, const int32_t *sparse)
+/* The arrays of tiles for so many; what is in them stays */
+static tc_status make_room(tc_bcsr *T, int64_t tiles, int64_t sparse)
 {
-  int64_t tile = 0, before = 0;
+  TC_CALL(resize(&T->column, tc_bcsr_columns_at(tiles, sparse), sizeof *T->column));
+  TC_CALL(resize(&T->choice, TC_BCSR_WORDS * sparse, sizeof *T->choice));
+  return resize(&T->map, TC_BCSR_SLOTS * tiles, sizeof *T->map);
+}
 
-  TC_CALL(new_array(&T->piece, T->num_pieces, sizeof *T->piece));
-  TC_CALL(new_array(&T->split_window, T->num_split, sizeof *T->split_window));
-  TC_CALL(new_array(&T->split_first, T->num_split + 1, sizeof *T->split_first));
-  TC_CALL(new_array(&T->column, tc_bcsr_columns_at(T->num_tiles, T->num_sparse), sizeof *T->column));
-  TC_CALL(new_array(&T->choice, TC_BCSR_WORDS * T->num_sparse, sizeof *T->choice));
-  TC_CALL(new_array(&T->map, TC_BCSR_SLOTS * T->num_tiles, sizeof *T->map));
-  TC_CALL(new_array(&T->row_ptr, (int64_t)T->num_rows + 1, sizeof *T->row_ptr));
-  memset(T->choice, 0, TC_BCSR_WORDS * (size_t)T->num_sparse * sizeof *T->choice);
-  list_pieces(T, tiles, sparse);
-  for (int32_t i = 0; i <= T->num_rows; ++i) T->row_ptr[i] = (int32_t)A->row_ptr[i];
+/* Window after window, each looked at once: how many tiles there will be is not known before, so the arrays grow, and are cut to size last */
+static tc_status put_windows(const tc_csr *A, tc_bcsr_kinds kinds, window *W, tc_bcsr *T, int32_t *tiles, int32_t *sparse)
+{
+  int64_t room = T->num_windows + T->num_nonzeros / (TC_BCSR_SLOTS / 8), room_sparse = kinds == TC_BCSR_BOTH_KINDS ? room / 2 : 0;
+
+  TC_CALL(make_room(T, room, room_sparse));
   for (int32_t w = 0; w < T->num_windows; ++w) {
     plan_window(A, kinds, w, W);
-    put_window(W, tile, before, T);
-    tile += tiles[w];
-    before += sparse[w];
+    tiles[w]  = W->num_sparse + W->num_dense;
+    sparse[w] = W->num_sparse;
+    TC_CHECK(T->num_tiles + tiles[w] <= UINT32_MAX / 2, TC_ERR_LIMIT, "more than %u tiles, all that format bcsr names", UINT32_MAX / 2);
+    if (T->num_tiles + tiles[w] > room || T->num_sparse + sparse[w] > room_sparse) {
+      room        = grown(room, T->num_tiles + tiles[w]);
+      room_sparse = grown(room_sparse, T->num_sparse + sparse[w]);
+      TC_CALL(make_room(T, room, room_sparse));
+    }
+    put_window(W, T->num_tiles, T->num_sparse, T);
+    T->num_tiles += tiles[w];
+    T->num_sparse += sparse[w];
   }
-  return TC_OK;
+  return make_room(T, T->num_tiles, T->num_sparse);
 }
 
 static tc_status build_arrays(const tc_csr *A, tc_bcsr_kinds kinds, tc_bcsr *T)
@@ -336,8 +331,10 @@ static tc_status build_arrays(const tc_csr *A, tc_bcsr_kinds kinds, tc_bcsr *T)
   *T     = (tc_bcsr){.num_rows = A->num_rows, .num_cols = A->num_cols, .num_nonzeros = A->row_ptr[A->num_rows], .precision = A->precision, .num_windows = (int32_t)(((int64_t)A->num_rows + TC_BCSR_ROWS - 1) / TC_BCSR_ROWS)};
   status = new_window(A, T->num_windows, &W);
   if (status == TC_OK) status = new_array(&tiles, 2 * (int64_t)T->num_windows, sizeof *tiles);
-  if (status == TC_OK) status = count_tiles(A, kinds, &W, T, tiles, tiles + T->num_windows);
-  if (status == TC_OK) status = fill(A, kinds, &W, T, tiles, tiles + T->num_windows);
+  if (status == TC_OK) status = put_windows(A, kinds, &W, T, tiles, tiles + T->num_windows);
+  if (status == TC_OK) status = list_pieces(T, tiles, tiles + T->num_windows);
+  if (status == TC_OK) status = new_array(&T->row_ptr, (int64_t)T->num_rows + 1, sizeof *T->row_ptr);
+  for (int32_t i = 0; status == TC_OK && i <= T->num_rows; ++i) T->row_ptr[i] = (int32_t)A->row_ptr[i];
   free(W.memory);
   free(tiles);
   return status;

@@ -36,9 +36,8 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
   `MAT_AIJTCCUSPARSE_SPMM_BITTCF` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
   for `fp64` only, and `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` for `bf16` and `fp16`, see `MatAIJTCCUSPARSESetPrecision()`.
 
-  `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` is never chosen by `MAT_AIJTCCUSPARSE_SPMM_AUTO`. Its format is packed on the host, also for products on the GPU, and again
-  after each change of the pattern\: about 0.3 s for 4 million entries. Changed values are packed where the products are. It pays for thousands of products with matrices of
-  dense or 2:4 sparse blocks.
+  `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` is never chosen by `MAT_AIJTCCUSPARSE_SPMM_AUTO`. Its format is packed where the products are, and again
+  after each change of the pattern\: on the host about 0.1 s for 4 million entries. It pays for many products with matrices of dense or 2:4 sparse blocks.
 
   `MAT_AIJTCCUSPARSE_SPMM_AUTO` multiplies straight from CSR until what a packed format would have saved by then is what packing it takes, at once where a single product
   saves that much or the format is there already. The bits of the result are the same before and after. `-info` tells when it packs, `MatView()` what it waits for.
