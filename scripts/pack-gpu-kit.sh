@@ -27,7 +27,7 @@ pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
   build=$("$root/scripts/build.sh" "$kind")
   mkdir -p "$to/lib" "$to/bin"
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
-  for library in libaijtccusparse libaijtccusparse_cuda; do strip -g -o "$to/lib/$library.so" "$build/lib/$library.so"; done
+  for library in libaijtccusparse libaijtccusparse_cuda launch_log; do strip -g -o "$to/lib/$library.so" "$build/lib/$library.so"; done
   for program in tcbench ex2 ex3 ex4 $(device_tests "$build") $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
   for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do

@@ -8,7 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-enum { GUARD = 64, REPEATS = 4 }; // the fastest repetition counts
+enum { GUARD = 64 };
+
+int device_repeats = 4;
 
 static const char *program_name = "device program";
 
@@ -149,7 +151,7 @@ static void pack_csr_on_device(device_matrix *M)
   tc_survey survey = {.list = NULL};
 
   M->build_ms = INFINITY;
-  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
+  for (int repeat = 0; repeat < device_repeats; ++repeat) { // the first one loads kernels
     const double begin = device_seconds();
 
     M->backend->release(survey.list);
@@ -219,14 +221,14 @@ static void build_on_device(device_matrix *M, const tc_converter *converter, tc_
   const tc_csr_local local = csr_on_device(M, precision, A);
 
   M->build_ms = INFINITY;
-  for (int repeat = 0; repeat < REPEATS; ++repeat) { // the first one loads kernels
+  for (int repeat = 0; repeat < device_repeats; ++repeat) { // the first one loads kernels
     void        *slab;
     const double begin = device_seconds();
 
     device_check(M->backend, converter->build(&local, M->view.bytes, &slab, NULL), "build");
     device_check(M->backend, M->backend->synchronize(NULL), "synchronize");
     M->build_ms = fmin(M->build_ms, 1e3 * (device_seconds() - begin));
-    if (repeat < REPEATS - 1) M->backend->release(slab);
+    if (repeat < device_repeats - 1) M->backend->release(slab);
     else keep(M, slab);
   }
 }
@@ -239,7 +241,7 @@ static double *values_on_device(device_matrix *M, const tc_matrix *A)
 static void refill(device_matrix *M, const tc_converter *converter, const double *val)
 {
   M->refill_ms = INFINITY;
-  for (int repeat = 0; repeat < REPEATS; ++repeat) M->refill_ms = fmin(M->refill_ms, timed_refill(M, converter, val));
+  for (int repeat = 0; repeat < device_repeats; ++repeat) M->refill_ms = fmin(M->refill_ms, timed_refill(M, converter, val));
 }
 
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A)

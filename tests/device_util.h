@@ -32,6 +32,9 @@ int  device_get(const device_array *D, double *host);
 void device_set(const device_array *D, const double *host);
 void device_free(device_array *D);
 
+/* How often device_pack() builds and refills, the fastest counts; 4 unless a program says otherwise */
+extern int device_repeats;
+
 /* A matrix as the kernels of a format want it */
 typedef struct {
   const tc_backend *backend;

@@ -158,7 +158,7 @@ int main(int argc, char **args)
   int                   sm, num, checked = 0, size = 8192;
 
   for (int i = 1; i < argc; ++i) {
-    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    if (strcmp(args[i], "-small") == 0 || strcmp(args[i], "-few") == 0) small_only = 1;
     else if (strcmp(args[i], "-matrix") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else if (strcmp(args[i], "-size") == 0 && i + 1 < argc) size = atoi(args[++i]);
@@ -167,6 +167,7 @@ int main(int argc, char **args)
   if (path == NULL) device_die("usage", "test_spmm_bcsr [-small] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_bcsr", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
+  if (small_only) device_repeats = 1;
   if (bench) return bcsr_bench(backend, sm, bench, only, size);
   kernels = backend->spmm_kernels(&num);
   for (int k = 0; k < num; ++k) {

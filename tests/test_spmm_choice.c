@@ -19,10 +19,10 @@ static int suits_wider(const void *view, int32_t n)
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 0},
-    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 1},
-    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL,        NULL, NULL, 0},
-    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, suits_wider, NULL, NULL, 0},
+    {"hybrid",  "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 0, 0},
+    {"csr",     "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL,        NULL, NULL, 1, 0},
+    {"bittcf",  "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL,        NULL, NULL, 0, 0},
+    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, suits_wider, NULL, NULL, 0, 0},
   };
 
   *num = with_tiles ? 4 : 2;

@@ -176,7 +176,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     device_matrix   M;
     narrow_expected N;
 
-    if (small_only && !larger[i].small) continue;
+    if (small_only && (!larger[i].small || strcmp(kernel->format, "bittcf") != 0)) continue;
     if (tc_generate(tc_generator_find(larger[i].name), larger[i].size, 1, &A) != TC_OK) device_die(larger[i].name, tc_last_error());
     if (narrow) {
       narrow_spread_values(&A);
@@ -377,7 +377,7 @@ int main(int argc, char **args)
   int                   sm, num;
 
   for (int i = 1; i < argc; ++i) {
-    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    if (strcmp(args[i], "-small") == 0 || strcmp(args[i], "-few") == 0) small_only = 1;
     else if (strcmp(args[i], "-kernel") == 0 && i + 1 < argc) only = args[++i];
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else if (strcmp(args[i], "-row-major") == 0 && i + 1 < argc) row_major = args[++i];
@@ -387,6 +387,7 @@ int main(int argc, char **args)
   if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,...] [-case generator:size,...]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_kernels", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
+  if (small_only) device_repeats = 1;
   if (bench) return spmm_bench(backend, sm, only, bench, row_major, cases);
   if (strstr("survey", only)) check_surveys(backend);
   kernels = backend->spmm_kernels(&num);
