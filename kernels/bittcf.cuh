@@ -110,50 +110,63 @@ struct tc_mask_lane {
   __device__ __forceinline__ uint32_t before(uint32_t mask) const { return __popc(__funnelshift_lc(0, mask, above)); } // elements in lower lanes
 };
 
-/* What a group needs of A and B: it is loaded while another one is multiplied, so there are two, which take turns and are never copied */
-template <int sets, int vectors>
-struct tc_group {
-  uint32_t                   mask;
-  double                     value; // the lane's element of the tile; anything where its bit is not set
-  tc_dense_fragment<vectors> b[sets];
+/* What `groups` groups need of A and B: it is loaded while as many others are multiplied, so there are two, which take turns and are never copied */
+template <int groups, int sets, int vectors>
+struct tc_step {
+  double                     value[groups]; // the lane's elements of the tiles
+  tc_dense_fragment<vectors> b[groups][sets];
 
-  /* Group i of a batch, its values from number `next` on, which is moved behind them. A lane without an element reads the next one; there is one more than entries. */
+  /*
+    Groups i, i + 1, .. of a batch, their values from number `next` on, which is moved behind them. Groups beyond the window have no elements; the window's first column, or the
+    matrix's, is read for them, since loads without conditions leave together.
+  */
   template <typename Dense>
   __device__ __forceinline__ void load(const tc_group_batch &batch, int i, int32_t base, const double *val, uint32_t &next, const Dense &dense, int k, const tc_mask_lane &at)
   {
-    const int32_t column = base + batch.entry_of(i, k);
+#pragma unroll
+    for (int q = 0; q < groups; ++q) {
+      const int32_t  column = base + batch.entry_of(i + q, k);
+      const uint32_t mask   = batch.mask_of(i + q);
 
 #pragma unroll
-    for (int s = 0; s < sets; ++s) dense.fetch(b[s], column, s);
-    mask  = batch.mask_of(i);
-    value = __ldcs(val + (next + at.before(mask)));
-    next += __popc(mask);
+      for (int s = 0; s < sets; ++s) dense.fetch(b[q][s], column, s);
+      value[q] = at.is_set(mask) ? __ldcs(val + (next + at.before(mask))) : 0.0;
+      next += __popc(mask);
+    }
   }
 
-  __device__ __forceinline__ void multiply(tc_dense_sums<vectors> (&sums)[sets], const tc_mask_lane &at) const
+  /* `num` of them are in the window, or more */
+  __device__ __forceinline__ void multiply(tc_dense_sums<vectors> (&sums)[sets], int num) const
   {
-    const double element = at.is_set(mask) ? value : 0.0;
-
 #pragma unroll
-    for (int s = 0; s < sets; ++s) tc_multiply(sums[s], b[s], element);
+    for (int q = 0; q < groups; ++q) {
+      if (q > 0 && q >= num) return;
+#pragma unroll
+      for (int s = 0; s < sets; ++s) tc_multiply(sums[s], b[q][s], value[q]);
+    }
   }
 };
+
+/* Groups of a step: with 8 columns four times the loads in flight are worth more than warps, with more columns warps are (docs/performance.md) */
+template <int sets, int vectors>
+constexpr int tc_step_groups = sets * vectors == 1 ? 4 : 1;
 
 /*
   Adds the product of a window and `sets` times 8 * vectors columns of B to sums. B is the 8- or 16-row operand, the tile the 8-column one: the lane's sums are of the
   rows 2 * k and 2 * k + 1. dense.fetch(b, column, set) gets the lane's part of the rows of B that a group needs. Masks and columns are loaded a batch ahead, values
-  and rows of B a group ahead.
+  and rows of B a step ahead.
 */
 template <int sets, int vectors, typename Dense>
 __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[sets])
 {
-  const int               num = W.num_groups(), k = tc_mma_lane(lane).k;
-  const int32_t           base = W.column_base();
-  const double           *val = static_cast<const double *>(T.val);
-  const tc_mask_lane      at(lane);
-  uint32_t                next = W.val;
-  tc_group_batch          batch, next_batch;
-  tc_group<sets, vectors> even, odd;
+  constexpr int                  groups = tc_step_groups<sets, vectors>;
+  const int                      num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int32_t                  base = W.column_base();
+  const double                  *val = static_cast<const double *>(T.val);
+  const tc_mask_lane             at(lane);
+  uint32_t                       next = W.val;
+  tc_group_batch                 batch, next_batch;
+  tc_step<groups, sets, vectors> even, odd;
 
   if (num == 0) return;
   batch.load(T, W, 0, lane);
@@ -164,17 +177,17 @@ __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_w
     const int left = num - first; // of this batch and what follows
 
 #pragma unroll
-    for (int i = 0; i < tc_batch; i += 2) {
-      if (i + 1 < left) odd.load(batch, i + 1, base, val, next, dense, k, at);
-      even.multiply(sums, at);
-      if (i + 1 >= left) return;
-      if (i + 2 == tc_batch) {
+    for (int i = 0; i < tc_batch; i += 2 * groups) {
+      if (i + groups < left) odd.load(batch, i + groups, base, val, next, dense, k, at);
+      even.multiply(sums, left - i);
+      if (i + groups >= left) return;
+      if (i + 2 * groups == tc_batch) {
         batch = next_batch;
         next_batch.load(T, W, first + 2 * tc_batch, lane);
       }
-      if (i + 2 < left) even.load(batch, (i + 2) % tc_batch, base, val, next, dense, k, at);
-      odd.multiply(sums, at);
-      if (i + 2 >= left) return;
+      if (i + 2 * groups < left) even.load(batch, (i + 2 * groups) % tc_batch, base, val, next, dense, k, at);
+      odd.multiply(sums, left - i - groups);
+      if (i + 2 * groups >= left) return;
     }
   }
 }

@@ -6,31 +6,36 @@
 #include "tc_spmm.h"
 
 /* The part of a block that a thread block turns: its rows are so many that each of 256 threads has 8 loads in flight */
-template <int width>
+template <int columns>
 struct tc_row_major_tile {
   static constexpr int threads = 256, ahead = 8;
-  static constexpr int columns = width < 32 ? width : 32;
-  static constexpr int rows    = threads * ahead / columns;
-  static constexpr int pitch   = rows + (columns == 8 ? 2 : 1); // no bank conflicts when lanes read pairs of columns, but two lanes at a bank for 32 columns
+  static constexpr int rows  = threads * ahead / columns;
+  static constexpr int pitch = rows + (columns == 8 ? 2 : 1); // no bank conflicts when lanes read pairs of columns, but two lanes at a bank for 32 columns
+};
+
+/* The pairs of columns of a row one after the other */
+struct tc_pairs_in_order {
+  static __device__ __forceinline__ int place_of_pair(int32_t, int pair) { return pair; }
 };
 
 /*
-  tc_row_major_kernel - copy[row * width + j] = B[row + j * ldb] for j < n, 0 for n <= j < width
+  tc_row_major_kernel - copy[row * width + j] = B[row + j * ldb] for j < n, 0 for n <= j < width; the columns 2 p and 2 p + 1 of a row where order::place_of_pair(row, p) says, as
+  if p was that
 
-  Work:   a thread block per 64 to 256 rows and 8 to 32 columns, 2048 elements
+  Work:   a thread block per 64 to 256 rows and `columns` columns, 2048 elements
   Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
   Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
   Launch: 256 threads per block, 17 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
-template <int width, typename number>
-static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, double *__restrict__ copy)
+template <int columns, class order, typename number>
+static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
 {
-  using shape = tc_row_major_tile<width>;
-  constexpr int     pairs = shape::columns / 2;
-  __shared__ double tile[shape::columns][shape::pitch];
+  using shape = tc_row_major_tile<columns>;
+  constexpr int     pairs = columns / 2;
+  __shared__ double tile[columns][shape::pitch];
   const int         r = threadIdx.x % shape::rows, j0 = threadIdx.x / shape::rows;
-  const int32_t     row0 = shape::rows * blockIdx.x, column0 = shape::columns * blockIdx.y;
+  const int32_t     row0 = shape::rows * blockIdx.x, column0 = columns * blockIdx.y;
   double            value[shape::ahead];
 
   tc_begin_next_kernel();
@@ -48,8 +53,19 @@ static __global__ void __launch_bounds__(tc_row_major_tile<width>::threads) tc_r
     const int     p = threadIdx.x + shape::threads * i, j = 2 * (p % pairs), to = p / pairs;
     const double2 pair = make_double2(tile[j][to], tile[j + 1][to]);
 
-    if (row0 + to < rows) reinterpret_cast<double2 *>(copy)[((int64_t)(row0 + to) * width + column0 + j) / 2] = pair;
+    if (row0 + to < rows) reinterpret_cast<double2 *>(copy)[((int64_t)(row0 + to) * width + column0) / 2 + order::place_of_pair(row0 + to, p % pairs)] = pair;
   }
+}
+
+/* Into args.scratch; `columns` divides width; B in doubles or in floats */
+template <int columns, class order>
+static inline tc_status tc_turn_block(const char *name, int32_t rows, int32_t width, const tc_spmm_args *args, cudaStream_t stream)
+{
+  using shape = tc_row_major_tile<columns>;
+  const dim3 grid((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / columns));
+
+  if (args->b_f32) return tc_launch_grid(name, tc_row_major_kernel<columns, order, float>, grid, shape::threads, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
+  return tc_launch_grid(name, tc_row_major_kernel<columns, order, double>, grid, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }
 
 /*
@@ -70,18 +86,13 @@ static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number 
   if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
 }
 
-template <int width, typename number>
-static inline tc_status tc_row_major_from(const char *name, int32_t rows, const number *b, const tc_spmm_args *args, cudaStream_t stream)
-{
-  using shape = tc_row_major_tile<width>;
-
-  if (args->b_transposed) return tc_launch(name, tc_row_copy_kernel<number>, ((int64_t)rows * width + 255) / 256, 256, stream, rows, args->n, b, args->ldb, width, args->scratch);
-  return tc_launch_grid(name, tc_row_major_kernel<width, number>, dim3((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / shape::columns)), shape::threads, 0, stream, rows, args->n, b, args->ldb, args->scratch);
-}
-
 /* Into args.scratch, for kernels that take the transpose of B, too; B in doubles or in floats */
 template <int width>
 static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, cudaStream_t stream)
 {
-  return args->b_f32 ? tc_row_major_from<width>(name, rows, tc_floats_of(args), args, stream) : tc_row_major_from<width>(name, rows, args->b, args, stream);
+  const int64_t blocks = ((int64_t)rows * width + 255) / 256;
+
+  if (!args->b_transposed) return tc_turn_block<(width < 32 ? width : 32), tc_pairs_in_order>(name, rows, width, args, stream);
+  if (args->b_f32) return tc_launch(name, tc_row_copy_kernel<float>, blocks, 256, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
+  return tc_launch(name, tc_row_copy_kernel<double>, blocks, 256, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }
