@@ -195,7 +195,7 @@ static PetscErrorCode TimeFirst(const Round *R, int spmm, double *ms)
 
 /*
   Multiplies until what is chosen is packed; products straight from CSR before that, and the value of the option that asks for what has multiplied last. Those that
-  are straight from CSR after so long stay that here.
+  are straight from CSR after so long stay that here. No option tells what multiplies with the transpose: tiles of it are there after so long if they pay.
 */
 static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *straight, int *settled)
 {
@@ -213,7 +213,7 @@ static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *s
       if (strcmp(kernel, kernels[k]) == 0) *settled = k;
     }
     *straight += *settled == MAT_AIJTCCUSPARSE_SPMM_TCA;
-  } while (*settled == MAT_AIJTCCUSPARSE_SPMM_TCA && spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO && bench_wall() < begin + SETTLE_SECONDS);
+  } while ((*settled == MAT_AIJTCCUSPARSE_SPMM_TCA || R->spmm->mode == SPMM_ATB) && spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO && bench_wall() < begin + SETTLE_SECONDS);
   if (*settled == MAT_AIJTCCUSPARSE_SPMM_TCA) *straight = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -56,23 +56,23 @@ static void expect_choice(const char *generator, int32_t size, int32_t n, const 
   tc_matrix_free(&A);
 }
 
-/* Between CSR and what is packed: what is asked for if it is one of the two, else what the rules name first */
-static void expect_between(const char *generator, int32_t size, const char *asked, const char *name)
+/* Between the first `num` formats that a transpose is to be had in: what is asked for if it is one of them, else what the rules name first */
+static void expect_between(const char *generator, int32_t size, tc_spmm_options options, int num, const char *name)
 {
-  const tc_spmm_options options = {.format = asked};
-  tc_matrix             A       = matrix_of(generator, size);
-  const tc_csr_view     view    = view_of(&A);
-  const tc_key          key     = key_of(&A, 1);
-  tc_backend            backend = *tc_backend_host();
-  const tc_spmm_kernel *kernel;
-  tc_spmm              *S;
+  static const char *const formats[] = {"hybrid", "csr", "bittcf"};
+  tc_matrix                A         = matrix_of(generator, size);
+  const tc_csr_view        view      = view_of(&A);
+  const tc_key             key       = key_of(&A, 1);
+  tc_backend               backend   = *tc_backend_host();
+  const tc_spmm_kernel    *kernel;
+  tc_spmm                 *S;
 
   backend.probe        = device_probe;
   backend.spmm_kernels = device_kernels;
   ASSERT_OK(tc_spmm_create(&backend, &options, &S));
-  assert_int_equal(tc_spmm_choose_between(S, 32, "hybrid", &kernel), TC_ERR_ARG); // nobody has looked at the pattern
+  assert_int_equal(tc_spmm_choose_between(S, 32, formats, num, &kernel), TC_ERR_ARG); // nobody has looked at the pattern
   ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  ASSERT_OK(tc_spmm_choose_between(S, 32, "hybrid", &kernel));
+  ASSERT_OK(tc_spmm_choose_between(S, 32, formats, num, &kernel));
   assert_string_equal(kernel->name, name);
   tc_spmm_destroy(&S);
   free((void *)view.row_ptr);
@@ -81,14 +81,24 @@ static void expect_between(const char *generator, int32_t size, const char *aske
 
 static void choices_between(void **state)
 {
+  const tc_spmm_options none = {.format = NULL}, csr = {.format = "csr"}, hybrid = {.format = "hybrid"}, tiles = {.format = "bittcf"};
+  const tc_spmm_options exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
+
   (void)state;
   with_tiles = 1;
-  expect_between("elasticity", 6, NULL, "hybrid");
-  expect_between("elasticity", 6, "bittcf", "hybrid"); // neither of the two
-  expect_between("elasticity", 6, "csr", "csr");
-  expect_between("like_pdb1HYS", 3000, NULL, "csr");
-  expect_between("rmat", 10, NULL, "csr");
-  expect_between("rmat", 10, "hybrid", "hybrid");
+  expect_between("elasticity", 6, none, 2, "hybrid");
+  expect_between("elasticity", 6, tiles, 2, "hybrid"); // neither of the two
+  expect_between("elasticity", 6, csr, 2, "csr");
+  expect_between("like_pdb1HYS", 3000, none, 2, "csr");
+  expect_between("rmat", 10, none, 2, "csr");
+  expect_between("rmat", 10, hybrid, 2, "hybrid");
+  expect_between("elasticity", 6, none, 3, "bittcf");
+  expect_between("elasticity", 6, csr, 3, "csr");
+  expect_between("elasticity", 6, exact, 3, "hybrid");
+  expect_between("like_pdb1HYS", 3000, none, 3, "bittcf");
+  expect_between("like_pdb1HYS", 3000, exact_tiles, 3, "csr"); // what is asked for is excluded
+  expect_between("rmat", 10, none, 3, "csr");
+  expect_between("rmat", 10, tiles, 3, "bittcf");
 }
 
 /* A device's survey, counted */

@@ -4,6 +4,7 @@
 #include "test_util.h"
 #include "../src/plan/transpose.h"
 #include <stdlib.h>
+#include <string.h>
 
 /* A matrix as a backend keeps it; free row_ptr */
 static tc_csr_local local_pattern(const tc_matrix *A)
@@ -160,6 +161,72 @@ static void rows(void **state)
   test_all_cases(check_rows);
 }
 
+/* The arrays of tiles of R, filled with its values, against those of `view` */
+static void expect_tiles(const tc_matrix *R, const void *view)
+{
+  const tc_plan_options tiles  = {"bittcf", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+  const tc_format      *format = tc_format_find(tiles.format);
+  const tc_csr          rows   = {R->num_rows, R->num_cols, R->row_ptr, R->col, 1, TC_PRECISION_F64, NULL};
+  const tc_key          key    = key_of(R, 1);
+  tc_array              arrays[TC_MAX_ARRAYS], expected[TC_MAX_ARRAYS];
+  tc_plan              *plan;
+
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &tiles, &plan));
+  ASSERT_OK(tc_plan_build(plan, &rows));
+  ASSERT_OK(tc_plan_upload(plan, NULL));
+  ASSERT_OK(tc_plan_refill(plan, R->val, &key, TC_CACHE_REBUILD, NULL));
+  const int num = format->arrays(tc_plan_view(plan), expected);
+
+  assert_int_equal(format->arrays(view, arrays), num);
+  for (int i = 0; i < num; ++i) {
+    const void  *of_view, *of_plan;
+    const size_t used = arrays[i].count > (size_t)R->nnz && arrays[i].role == TC_ROLE_VALUE ? (size_t)R->nnz : arrays[i].count; // one value is of no entry
+
+    memcpy(&of_view, (const char *)view + arrays[i].offset, sizeof of_view);
+    memcpy(&of_plan, (const char *)tc_plan_view(plan) + arrays[i].offset, sizeof of_plan);
+    assert_int_equal(arrays[i].count, expected[i].count);
+    assert_memory_equal(of_view, of_plan, used * arrays[i].item_size);
+  }
+  tc_plan_destroy(&plan);
+}
+
+/* The second format holds A^T with the values of the last refill: packed once for a pattern, refilled when asked for after a refill, packed anew after a build */
+static void second_format(void **state)
+{
+  const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+  tc_matrix             A, R;
+  tc_transpose         *T;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("ragged"), 331, 1, &A));
+  ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
+  for (int round = 0; round < 4; ++round) { // new; new values twice; a new pattern
+    const tc_csr_local pattern = local_pattern(&A);
+    tc_key             key     = key_of(&A, round + 1);
+    const void        *view;
+
+    key.pattern += round / 3;
+    tc_random_normal(A.nnz, (uint64_t)(90 + round), A.val);
+    ASSERT_OK(bring_up_to_date(T, &A, &key));
+    assert_int_equal(tc_transpose_has_second(T), round % 3 > 0);
+    if (round == 0) {
+      tc_fault_arm(TC_FAULT_ALLOC, 2); // that of its rows is the first
+      assert_int_equal(tc_transpose_second(T, &pattern, "bittcf", NULL, &view), TC_ERR_MEMORY);
+      assert_false(tc_transpose_has_second(T));
+    }
+    for (int again = 0; again < 2; ++again) {
+      ASSERT_OK(tc_transpose_second(T, &pattern, "bittcf", NULL, &view));
+      assert_true(tc_transpose_has_second(T));
+    }
+    ASSERT_OK(tc_matrix_transpose(&A, &R));
+    expect_tiles(&R, view);
+    tc_matrix_free(&R);
+    free((void *)(uintptr_t)pattern.row_ptr);
+  }
+  tc_transpose_destroy(&T);
+  tc_matrix_free(&A);
+}
+
 /* Each allocation, copy and launch fails in turn; every failure is reported, none counts, the next try works */
 static void failures(void **state)
 {
@@ -193,7 +260,7 @@ static void failures(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(by_hand), cmocka_unit_test(serves_every_shape), cmocka_unit_test(follows_the_values), cmocka_unit_test(rows), cmocka_unit_test(failures),
+    cmocka_unit_test(by_hand), cmocka_unit_test(serves_every_shape), cmocka_unit_test(follows_the_values), cmocka_unit_test(rows), cmocka_unit_test(second_format), cmocka_unit_test(failures),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

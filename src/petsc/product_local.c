@@ -141,30 +141,44 @@ static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The rows of A^T instead of the packed transpose, where they are better for n columns */
+/* The first two of the formats in which A^T is to be had are there after a product; tiles are once packing them pays */
+static const char *const of_transpose[] = {packed_format, "csr", "bittcf"};
+
+/* The rows of A^T instead of the packed transpose, or tiles of them, where they are better for n columns */
 static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
-  tc_spmm              *spmm = tc->dense.spmm;
-  const tc_spmm_kernel *kernel;
+  tc_spmm              *spmm       = tc->dense.spmm;
+  tc_transpose         *transpose  = tc->side[MATTC_TRANSPOSE].transpose;
+  const int             tiles      = (int)PETSC_STATIC_ARRAY_LENGTH(of_transpose) - 1;
+  const tc_spmm_kernel *kernel     = NULL, *at_hand = NULL;
   tc_key                transposed = *key;
+  PetscBool             in_tiles;
   MatTCPattern          P;
 
   PetscFunctionBegin;
   transposed.id = -key->id; /* of no matrix */
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
-  if (*status == TC_OK) *status = tc_transpose_rows(tc->side[MATTC_TRANSPOSE].transpose, &P.local, &S->csr.csr, stream);
-  PetscCall(MatTCPatternRestore(A, backend, &P));
+  if (*status == TC_OK) *status = tc_transpose_rows(transpose, &P.local, &S->csr.csr, stream);
   if (*status == TC_OK) *status = tc_spmm_look(spmm, &transposed, &S->csr.csr, stream);
-  if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, S->kernel->format, &kernel);
+  if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, of_transpose, tiles, &at_hand);
+  if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, of_transpose, tiles + 1, &kernel);
+  in_tiles = (PetscBool)(*status == TC_OK && strcmp(kernel->format, of_transpose[tiles]) == 0);
+  if (in_tiles && !tc_spmm_pays(spmm, kernel, n, tc_transpose_has_second(transpose))) {
+    in_tiles = PETSC_FALSE;
+    kernel   = at_hand;
+  }
+  if (in_tiles) *status = tc_transpose_second(transpose, &P.local, of_transpose[tiles], stream, &S->view);
+  PetscCall(MatTCPatternRestore(A, backend, &P));
   if (*status != TC_OK || kernel == S->kernel) PetscFunctionReturn(PETSC_SUCCESS);
+  S->kernel = in_tiles ? tc_spmm_refine(spmm, kernel, S->view, n) : kernel;
+  if (in_tiles) PetscFunctionReturn(PETSC_SUCCESS);
   *status = tc_scalar_widen(backend, MATTC_SCALAR, S->csr.csr.nnz, S->csr.csr.val, &S->csr.csr.val, &S->widened, stream);
   tc_spmm_list_rows(spmm, &S->csr.csr);
-  S->kernel = kernel;
-  S->view   = &S->csr.csr;
+  S->view = &S->csr.csr;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose or its rows; no view if that is left to the parent */
+/* For A^T B: CSR of A itself where there is a kernel for that, else the packed transpose, its rows or tiles of them; no view if that is left to the parent */
 static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   PetscFunctionBegin;

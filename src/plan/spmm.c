@@ -268,17 +268,23 @@ int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_pac
   return 1;
 }
 
-tc_status tc_spmm_choose_between(tc_spmm *S, int32_t n, const char *packed, const tc_spmm_kernel **kernel)
+static int is_among(const tc_spmm *S, const char *format, const char *const formats[], int num)
 {
-  const char *const asked = S->options.format, *format = asked;
-  int               rule = 0;
+  for (int i = 0; i < num; ++i) {
+    if (strcmp(format, formats[i]) == 0) return is_allowed(S, format);
+  }
+  return 0;
+}
+
+tc_status tc_spmm_choose_between(tc_spmm *S, int32_t n, const char *const formats[], int num, const tc_spmm_kernel **kernel)
+{
+  const char *format = S->options.format;
+  const int   asked  = format != NULL && is_among(S, format, formats, num);
+  int         rule   = 0;
 
   TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
-  if (asked == NULL || (strcmp(asked, of_rows) != 0 && strcmp(asked, packed) != 0)) {
-    do format = tc_spmm_next_rule(&S->patterns.last->traits, n, TC_PRECISION_F64, &rule);
-    while (format != NULL && strcmp(format, of_rows) != 0 && strcmp(format, packed) != 0);
-    S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
-  } else S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST};
+  S->reason = asked ? (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST} : (tc_spmm_reason){.basis = TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
+  while (!asked && (format = tc_spmm_next_rule(&S->patterns.last->traits, n, TC_PRECISION_F64, &rule)) != NULL && !is_among(S, format, formats, num)) continue;
   *kernel = find_kernel(S, format != NULL ? format : of_rows, NULL, TC_PRECISION_F64);
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", format ? format : of_rows, S->backend->name, S->sm);
   return TC_OK;
@@ -297,20 +303,6 @@ tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel 
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
   S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_TRANSPOSED_B, .n = n};
   return TC_OK;
-}
-
-/* to[i + j * rows] = from[j + i * ld]: a block of the transpose of B, on the host */
-static void transpose(tc_scalar scalar, int32_t rows, int32_t n, const void *from, int64_t ld, double *to)
-{
-  enum { TILE = 16 };
-
-  for (int32_t first = 0; first < rows; first += TILE) {
-    const int32_t end = rows - first < TILE ? rows : first + TILE;
-
-    for (int32_t j = 0; j < n; ++j) {
-      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = scalar == TC_SCALAR_F32 ? ((const float *)from)[j + i * ld] : ((const double *)from)[j + i * ld];
-    }
-  }
 }
 
 /* Columns of a block from the host, or to it; `local` has no gaps between columns, the end of a column of `far` may be followed by what is not ours */
@@ -359,7 +351,7 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
   if (!as_is) {
     TC_CHECK(S->sm == 0, TC_ERR_UNSUPPORTED, "kernel %s does not take the transpose of a block", kernel->name);
     TC_CALL(reserve(S, ROOM_B, (size_t)P->rows_b * (size_t)n * sizeof *args->b, &copy));
-    transpose(S->options.scalar, P->rows_b, n, from, P->ldb, copy);
+    tc_scalar_transpose(S->options.scalar, P->rows_b, n, from, P->ldb, copy);
     args->b   = copy;
     args->ldb = P->rows_b;
     return TC_OK;

@@ -62,10 +62,10 @@ tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const 
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /*
-  In F64, between CSR and a format that is packed already: what is asked for, if it is one of them, else the first of the two that the rules name.
+  In F64, between `num` formats: what is asked for, if it is one of them, else the first of them that the rules name, tiles only if they are allowed, else CSR.
   Errors: TC_ERR_UNSUPPORTED
 */
-tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *packed, const tc_spmm_kernel **kernel);
+tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *const formats[], int num, const tc_spmm_kernel **kernel);
 
 /*
   Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that the kernel for CSR is to? Counts the product.

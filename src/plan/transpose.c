@@ -10,6 +10,9 @@ struct tc_transpose {
   int32_t          *perm;   // [nnz], where they are in A, local; the end of the allocation that begins with `values`
   int64_t           nnz;     // -1: not built
   int32_t          *row_ptr; // of A^T, and its columns behind, local, if its rows have been asked for
+  int32_t           row_group;
+  tc_key            key;    // of the last refill
+  tc_plan          *second; // of A^T, in another format, if that has been asked for
 };
 
 tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *options, tc_transpose **transpose)
@@ -32,6 +35,7 @@ static void release_arrays(tc_transpose *T)
 {
   T->backend->release(T->values);
   T->backend->release(T->row_ptr);
+  tc_plan_destroy(&T->second);
   T->values  = NULL;
   T->row_ptr = NULL;
   T->perm    = NULL;
@@ -60,7 +64,7 @@ static tc_status download(const tc_transpose *T, const tc_csr_local *local, int6
   return tc_from_backend(T->backend, T->backend->download(col, local->col, (size_t)local->nnz * sizeof *col, stream));
 }
 
-static tc_status pack_on_host(tc_transpose *T, const tc_csr_local *local, tc_stream stream)
+static tc_status pack_on_host(const tc_transpose *T, tc_plan *plan, const tc_csr_local *local, tc_stream stream)
 {
   int64_t     *row_ptr = malloc(((size_t)local->num_rows + 1) * sizeof *row_ptr);
   int32_t     *narrow  = malloc(((size_t)local->num_rows + 1) * sizeof *narrow);
@@ -69,12 +73,17 @@ static tc_status pack_on_host(tc_transpose *T, const tc_csr_local *local, tc_str
   tc_status    status  = row_ptr != NULL && narrow != NULL && col != NULL ? TC_OK : tc_fail(TC_ERR_MEMORY, "no host memory for a pattern of %lld entries", (long long)local->nnz);
 
   if (status == TC_OK) status = download(T, local, row_ptr, col, narrow, stream);
-  if (status == TC_OK) status = tc_plan_build(T->plan, &pattern);
+  if (status == TC_OK) status = tc_plan_build(plan, &pattern);
   free(row_ptr);
   free(narrow);
   free(col);
   TC_CALL(status);
-  return tc_plan_upload(T->plan, stream);
+  return tc_plan_upload(plan, stream);
+}
+
+static tc_status pack(const tc_transpose *T, tc_plan *plan, const tc_csr_local *pattern, tc_stream stream)
+{
+  return tc_plan_builds_local(plan) ? tc_plan_build_local(plan, pattern, stream) : pack_on_host(T, plan, pattern, stream);
 }
 
 tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row_group, tc_stream stream)
@@ -88,16 +97,17 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
 
   release_arrays(T);
   TC_CALL(tc_from_backend(backend, backend->alloc(entries * (tc_scalar_bytes(T->scalar) + sizeof *T->perm), &memory)));
-  T->values = memory;
-  T->perm   = (int32_t *)(void *)((char *)memory + entries * tc_scalar_bytes(T->scalar));
-  T->nnz    = A->nnz;
+  T->values    = memory;
+  T->perm      = (int32_t *)(void *)((char *)memory + entries * tc_scalar_bytes(T->scalar));
+  T->nnz       = A->nnz;
+  T->row_group = row_group;
   TC_CALL(tc_from_backend(backend, backend->take(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory, stream)));
   row_ptr         = memory;
   col             = row_ptr + A->num_cols + 1;
   pattern.row_ptr = row_ptr;
   pattern.col     = col;
   status          = tc_from_backend(backend, backend->transpose(A, row_ptr, col, T->perm, stream));
-  if (status == TC_OK) status = tc_plan_builds_local(T->plan) ? tc_plan_build_local(T->plan, &pattern, stream) : pack_on_host(T, &pattern, stream);
+  if (status == TC_OK) status = pack(T, T->plan, &pattern, stream);
   given  = tc_from_backend(backend, backend->give(memory, stream));
   return status == TC_OK ? given : status;
 }
@@ -105,6 +115,7 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
 tc_status tc_transpose_refill(tc_transpose *T, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
   TC_CALL(tc_from_backend(T->backend, T->backend->gather(T->nnz, T->perm, T->scalar, csr_val, T->values, stream)));
+  T->key = *key;
   return tc_plan_refill(T->plan, T->values, key, verdict, stream);
 }
 
@@ -127,5 +138,30 @@ tc_status tc_transpose_rows(tc_transpose *T, const tc_csr_local *A, tc_csr_view 
     TC_CALL(tc_from_backend(backend, status));
   }
   *rows = (tc_csr_view){.num_rows = A->num_cols, .num_cols = A->num_rows, .nnz = A->nnz, .row_ptr = T->row_ptr, .col = T->row_ptr + A->num_cols + 1, .val = T->values};
+  return TC_OK;
+}
+
+int tc_transpose_has_second(const tc_transpose *T)
+{
+  return T->second != NULL && tc_plan_check(T->second, &T->key) != TC_CACHE_REBUILD;
+}
+
+tc_status tc_transpose_second(tc_transpose *T, const tc_csr_local *A, const char *format, tc_stream stream, const void **view)
+{
+  const tc_plan_options options = {format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, T->scalar};
+  tc_csr_view           rows    = {.nnz = 0};
+  tc_verdict            verdict;
+
+  TC_CALL(tc_transpose_rows(T, A, &rows, stream));
+  if (T->second == NULL) TC_CALL(tc_plan_create(T->backend, &options, &T->second));
+  verdict = tc_plan_check(T->second, &T->key);
+  if (verdict == TC_CACHE_REBUILD) {
+    const tc_csr_local pattern = {rows.num_rows, rows.num_cols, rows.nnz, rows.row_ptr, rows.col, T->row_group, TC_PRECISION_F64, NULL};
+
+    TC_CALL(pack(T, T->second, &pattern, stream));
+  }
+  if (verdict == TC_CACHE_HIT) tc_plan_hit(T->second);
+  else TC_CALL(tc_plan_refill(T->second, T->values, &T->key, verdict, stream));
+  *view = tc_plan_view(T->second);
   return TC_OK;
 }
