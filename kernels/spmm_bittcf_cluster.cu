@@ -151,11 +151,18 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, out);
 }
 
-extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t)
+/*
+  Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. With 8 columns the latter wins everywhere; with more, where
+  windows share little: qcd:11, with pairs as many as groups, by a fifth, interpolation:40 with 32 columns by a tenth, but not with 128, where its windows of 5 groups at most
+  are soon done (docs/performance.md).
+*/
+extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
-  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+  const tc_bittcf *T         = static_cast<const tc_bittcf *>(view);
+  const bool       share     = 10 * T->num_pairs <= 9 * T->num_groups;
+  const bool       is_narrow = T->widest_window <= 12 && n > 32;
 
-  return T->num_clusters > 0 && T->precision == TC_PRECISION_F64;
+  return T->num_clusters > 0 && T->precision == TC_PRECISION_F64 && n > 8 && (share || is_narrow);
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)
