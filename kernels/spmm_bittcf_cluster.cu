@@ -152,17 +152,15 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
 }
 
 /*
-  Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. With 8 columns the latter wins everywhere; with more, where
-  windows share little: qcd:11, with pairs as many as groups, by a fifth, interpolation:40 with 32 columns by a tenth, but not with 128, where its windows of 5 groups at most
-  are soon done (docs/performance.md).
+  Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. That decides up to 32 columns, and with more where windows
+  share little, as in qcd:11 with pairs as many as groups, but not where windows are as soon done as the 5 groups of interpolation:40 (docs/performance.md).
 */
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
-  const tc_bittcf *T         = static_cast<const tc_bittcf *>(view);
-  const bool       share     = 10 * T->num_pairs <= 9 * T->num_groups;
-  const bool       is_narrow = T->widest_window <= 12 && n > 32;
+  const tc_bittcf *T          = static_cast<const tc_bittcf *>(view);
+  const bool       share_much = 10 * T->num_pairs <= 9 * T->num_groups, soon_done = T->widest_window <= 12;
 
-  return T->num_clusters > 0 && T->precision == TC_PRECISION_F64 && n > 8 && (share || is_narrow);
+  return T->num_clusters > 0 && T->precision == TC_PRECISION_F64 && n > 32 && (share_much || soon_done);
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)

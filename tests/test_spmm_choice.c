@@ -199,7 +199,10 @@ static void choices(void **state)
     expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
     expect_choice("stencil27_window", 16, 8, &by_default, "csr");
     expect_choice("stencil27_window", 16, 128, &by_default, "csr");
+    expect_choice("like_mac_econ_fwd500", 206500, 31, &by_default, "csr");
+    expect_choice("like_mac_econ_fwd500", 206500, 32, &by_default, with_tiles ? "bittcf" : "csr"); // scattered, but no long row
     expect_choice("like_pdb1HYS", 3000, 8, &by_default, "csr");
+    expect_choice("like_pdb1HYS", 36417, 8, &by_default, with_tiles ? "bittcf" : "csr");
     expect_choice("like_pdb1HYS", 3000, 16, &by_default, with_tiles ? "bittcf" : "csr"); // rows of 204 entries, scattered
     expect_choice("elasticity", 8, 32, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("elasticity", 8, 32, &exact, "hybrid");

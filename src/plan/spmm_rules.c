@@ -16,7 +16,7 @@ typedef enum {
 
 /*
   The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on the 35 cases of docs/gpu-report.md, H200: what it takes is
-  within 1.3% of the fastest kernel in the geometric mean. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
+  within 1.3% of the fastest kernel in the geometric mean; against faster tiles again, docs/performance.md. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
   of which the longest does not take long; rows in segments need many of them to fill a device with tiles. The host has kernels for CSR only.
 */
 enum { MAX_CONDITIONS = 4 };
@@ -37,7 +37,10 @@ typedef struct {
 
 static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                              },
-  {"csr",    1, {BELOW(PER_TILE, 5.2)}                                                                        },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 32)}                                                    },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), AT_LEAST(LONGEST_ROW, 100)}                                            },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(MEAN_ROW, 6)}                                                    },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(ENTRIES, 1e6)}                                                   },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                                                 },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(ENTRIES, 4e6)}                                                },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 18), BELOW(ENTRIES, 1e6)}    },
