@@ -1,6 +1,7 @@
 #include "bittcf_cluster.cuh"
 #include "narrow_rows.cuh"
 #include "narrow_tiles.cuh"
+#include <algorithm>
 
 constexpr int tc_stage_bytes = 128; // of a row of B
 
@@ -8,43 +9,59 @@ struct tc_narrow_cluster_args {
   const char *rows;      // of B or its copy
   uint32_t    row_bytes; // from one to the next
   uint32_t    size;      // bytes of a buffer
-  int32_t     stages;    // buffers
-  int32_t     resident;  // blocks that run at the same time: as many clusters later the next one begins
+  int32_t     stages;    // buffers, at most one more than chunks
   int32_t     chunks;    // of tc_stage_bytes in a row
 };
 
+constexpr int tc_narrow_held = 40; // groups of a window that a warp holds at most
+static_assert(tc_narrow_held % TC_BITTCF_PLACES == 0 && tc_narrow_held > tc_warp_size && TC_BITTCF_NARROW_GROUPS == 2 * tc_warp_size, "the others are loaded in blocks of places, their masks lie with the second 32");
+
 /*
   The tiles of a window: the lane's elements, and where its parts of rows of B are in a buffer, two to a register, in units of 16 bytes. Eight parts of a row are moved
-  within its 128 bytes, so that those of four neighbouring rows that eight lanes read at once are in different banks.
+  within its 128 bytes, so that those of four neighbouring rows that eight lanes read at once are in different banks. Groups beyond those held are loaded anew for each 128 bytes.
 */
 template <tc_precision precision, int most, bool in_place>
 struct tc_held_narrow_window {
-  static constexpr int groups = tc_narrow_kind<precision>::groups, held = (most + 3) / 4 * 4;
-  uint32_t             value[held];
+  static constexpr int  groups = tc_narrow_kind<precision>::groups, held = (most + 3) / 4 * 4, elements = 16 / tc_narrow_kind<precision>::bytes;
+  static constexpr bool others = most == tc_narrow_held;
+  using held_masks             = tc_held_masks<others ? TC_BITTCF_NARROW_GROUPS : most>;
+  uint32_t             value[held], place_first;
+  int                  num;
   tc_held_places<most> at;
+  held_masks           masks;
 
-  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
+  static __device__ __forceinline__ void turn(uint32_t &places, int lane)
   {
-    const int           num  = W.num_groups();
-    const uint32_t      turn = 0x10001u * tc_mma_lane(lane).row;
-    const tc_mask_lane  element(lane);
-    tc_held_masks<most> masks;
+    places = 8 * places + (2 * places + 0x10001u * tc_mma_lane(lane).row & 0x70007);
+  }
 
-    masks.load(T, W, lane);
+  /* Without an element: the next one, which there is */
+  static __device__ __forceinline__ uint32_t load_value(const tc_bittcf &T, uint32_t first, uint32_t mask, const tc_mask_lane &element)
+  {
+    if constexpr (groups == 4) return __ldcs(static_cast<const uint16_t *>(T.val) + (first + element.before(mask)));
+    else return __ldcs(static_cast<const uint32_t *>(T.val) + (first + element.before(mask)));
+  }
+
+  /* `loaded`: the masks of the window */
+  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, int num_groups, uint32_t first_place, const held_masks &loaded, int lane)
+  {
+    const tc_mask_lane element(lane);
+
+    num         = num_groups;
+    place_first = first_place;
+    masks       = loaded;
+    if (num == 0) return;
     at.load(T, num, place_first, lane);
     masks.count(W, lane);
 #pragma unroll
     for (int i = 0; i < held; ++i) {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      const uint32_t mask = masks.mask_of(i), next = masks.first_of(i) + element.before(mask);
-
-      if constexpr (groups == 4) value[i] = __ldcs(static_cast<const uint16_t *>(T.val) + next); // without an element: the next one, which there is
-      else value[i] = __ldcs(static_cast<const uint32_t *>(T.val) + next);
+      value[i] = load_value(T, masks.first_of(i), masks.mask_of(i), element);
     }
 #pragma unroll
     for (int i = 0; i < (most + 7) / 8 * 4; ++i) {
       if (i % 4 == 0 && 2 * i >= num) break;
-      at.place[i] = 8 * at.place[i] + (2 * at.place[i] + turn & 0x70007);
+      turn(at.place[i], lane);
     }
 #pragma unroll
     for (int i = 0; i < held; ++i) {
@@ -53,26 +70,56 @@ struct tc_held_narrow_window {
     }
   }
 
-  /* Adds the product with 128 bytes of the rows in a buffer */
-  __device__ __forceinline__ void multiply(int num, uint32_t staged, tc_mma_single_accumulator (&sums)[8 / tc_narrow_kind<precision>::bytes]) const
+  /* As many groups as an instruction takes */
+  static __device__ __forceinline__ void multiply_step(const uint32_t *values, const uint32_t *places, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2])
   {
-    tc_narrow_step<precision, 16 / tc_narrow_kind<precision>::bytes, 1, in_place> step;
+    tc_narrow_step<precision, elements, 1, in_place> step;
 
+#pragma unroll
+    for (int q = 0; q < groups; ++q) {
+      const uint4 four = tc_load_shared_16(tc_place_in<16>(places[q / 2], q % 2, staged));
+
+      step.b[q][0][0] = four.x;
+      step.b[q][0][1] = four.y;
+      step.b[q][0][2] = four.z;
+      step.b[q][0][3] = four.w;
+      step.value[q]   = values[q];
+    }
+    step.multiply(sums);
+  }
+
+  __device__ __forceinline__ void multiply_others(const tc_bittcf &T, int lane, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2]) const
+  {
+    const tc_mask_lane element(lane);
+
+#pragma unroll 1
+    for (int i = held; i < num; i += TC_BITTCF_PLACES) {
+      const uint4 named = __ldg(reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, i, tc_mma_lane(lane).k)));
+      uint32_t    values[TC_BITTCF_PLACES], places[TC_BITTCF_PLACES / 2] = {named.x, named.y, named.z, named.w};
+
+#pragma unroll
+      for (int q = 0; q < TC_BITTCF_PLACES; ++q) {
+        const uint32_t first = __shfl_sync(tc_full_warp, masks.first[1], (i + q) % tc_warp_size), mask = __shfl_sync(tc_full_warp, masks.mask[1], (i + q) % tc_warp_size);
+
+        values[q] = load_value(T, first, mask, element);
+        if (!element.is_set(mask)) values[q] = 0;
+      }
+#pragma unroll
+      for (int q = 0; q < TC_BITTCF_PLACES / 2; ++q) turn(places[q], lane);
+#pragma unroll
+      for (int q = 0; q < TC_BITTCF_PLACES; q += groups) multiply_step(values + q, places + q / 2, staged, sums);
+    }
+  }
+
+  /* Adds the product with 128 bytes of the rows in a buffer */
+  __device__ __forceinline__ void multiply(const tc_bittcf &T, int lane, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2]) const
+  {
 #pragma unroll
     for (int i = 0; i < held; i += groups) {
       if (i % 4 == 0 && i >= num) break;
-#pragma unroll
-      for (int q = 0; q < groups; ++q) {
-        const uint4 four = tc_load_shared_16(tc_place_in<16>(at.place[(i + q) / 2], (i + q) % 2, staged));
-
-        step.b[q][0][0] = four.x;
-        step.b[q][0][1] = four.y;
-        step.b[q][0][2] = four.z;
-        step.b[q][0][3] = four.w;
-        step.value[q]   = value[i + q];
-      }
-      step.multiply(sums);
+      multiply_step(value + i, at.place + i / 2, staged, sums);
     }
+    if constexpr (others) multiply_others(T, lane, staged, sums);
   }
 };
 
@@ -91,57 +138,143 @@ __device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_c
   }
 }
 
+/* What a thread block knows of the lists of its clusters: of this one and the next, and where those of four begin and end */
+struct tc_narrow_lists {
+  int32_t  list[2][TC_BITTCF_MOST_PAIRS];
+  uint32_t bounds[4][2];
+};
+
+/*
+  What a thread block brings into shared memory: the rows of B of one cluster after the other, 128 bytes of each at a time. With the first of a cluster's come the list of the
+  next cluster and the bounds of the one after that, which are needed as many buffers later at least.
+*/
+struct tc_narrow_stream {
+  int32_t  cluster, chunk;
+  uint32_t turn;
+
+  /* Bounds and list of the block's first cluster, bounds of the second: there after the next barrier */
+  __device__ __forceinline__ void begin(const tc_bittcf &T, tc_narrow_lists &L)
+  {
+    const uint32_t first = __ldg(T.cluster_first + blockIdx.x), num = __ldg(T.cluster_first + blockIdx.x + 1) - first;
+
+    cluster = blockIdx.x;
+    chunk   = 0;
+    turn    = 0;
+    for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) L.list[0][i] = __ldg(T.cluster_pair + first + i);
+    if (threadIdx.x < 4 && cluster + threadIdx.x / 2 * gridDim.x < T.num_clusters) L.bounds[threadIdx.x / 2][threadIdx.x % 2] = __ldg(T.cluster_first + cluster + threadIdx.x / 2 * gridDim.x + threadIdx.x % 2);
+  }
+
+  /* Once between two barriers: the next rows on their way into a buffer. `from` is the thread's part of row 0. */
+  __device__ __forceinline__ void stage(const tc_bittcf &T, const tc_narrow_cluster_args &args, tc_narrow_lists &L, const char *from, uint32_t buffer)
+  {
+    if (chunk == args.chunks) {
+      cluster += gridDim.x;
+      chunk = 0;
+      ++turn;
+    }
+    if (cluster < T.num_clusters) tc_stage_rows(buffer, args, from + tc_stage_bytes * chunk, L.list[turn % 2], static_cast<int32_t>(L.bounds[turn % 4][1] - L.bounds[turn % 4][0]), T.num_cols);
+    if (chunk++ == 0) copy_lists(T, L);
+    tc_copies_end();
+  }
+
+  __device__ __forceinline__ void copy_lists(const tc_bittcf &T, tc_narrow_lists &L) const
+  {
+    const int32_t next = cluster + gridDim.x, later = next + gridDim.x;
+
+    if (next < T.num_clusters) {
+      const uint32_t first = L.bounds[(turn + 1) % 4][0], num = L.bounds[(turn + 1) % 4][1] - first;
+
+      for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) tc_copy_ahead_4(&L.list[(turn + 1) % 2][i], T.cluster_pair + first + i);
+    }
+    if (threadIdx.x < 2 && later < T.num_clusters) tc_copy_ahead_4(&L.bounds[(turn + 2) % 4][threadIdx.x], T.cluster_first + later + threadIdx.x);
+  }
+};
+
+/* The warp's window of a cluster; none has no groups */
+struct tc_cluster_window {
+  tc_window W;
+  uint32_t  place_first;
+  int32_t   w;
+
+  __device__ __forceinline__ tc_cluster_window(const tc_bittcf &T, int32_t cluster) : W(), place_first(0), w(-1)
+  {
+    const int64_t window = (int64_t)cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
+
+    if (cluster >= T.num_clusters || window >= T.num_windows) return;
+    w           = static_cast<int32_t>(window);
+    W           = tc_load_window(T, w);
+    place_first = __ldg(T.place_first + w);
+  }
+};
+
+/* What a warp will read of a window, into the L2 cache: all that it waits for is one latency after the other otherwise */
+template <tc_precision precision>
+__device__ __forceinline__ void tc_prefetch_cluster_window(const tc_bittcf &T, const tc_cluster_window &later, int lane)
+{
+  constexpr int line = 128 / (int)sizeof(uint16_t);
+
+  tc_prefetch_narrow_window<precision>(T, later.w, later.W, lane);
+  if (line * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(later.W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)later.place_first + line * lane);
+}
+
 /*
   tc_spmm_bittcf_narrow_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf in a narrow precision. Each warp holds the tiles of a window in registers for
-  all columns of B; the rows of B that the windows of a cluster share come into shared memory, 128 bytes of each at a time and ahead of their use. Structural zeros are
-  multiplied, see tc_spmm_bittcf_narrow_kernel.
+  all columns of B; the rows of B that the windows of a cluster share come into shared memory, 128 bytes of each at a time and ahead of their use, those of the next cluster
+  following those of one. Structural zeros are multiplied, see tc_spmm_bittcf_narrow_kernel.
 
-  Work:   a thread block per cluster, a warp per window
+  Work:   a thread block per cluster, and then for the one gridDim.x later; a warp per window
   Lanes:  16 bytes of two rows of B when copying; then lane 4 g + k has part g of row k of a group, and element (k, g) of its tile
   Arrays: the view; the copy of B, or B, row-major, aligned to 16 bytes; C; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80.  Source: tc_spmm_bittcf_cluster_kernel, in the fragments of
           tc_spmm_bittcf_narrow_kernel
 */
-template <tc_precision precision, int most, typename Output>
-static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), tc_held_blocks<most>) tc_spmm_bittcf_narrow_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_narrow_cluster_args args, const __grid_constant__ Output out)
+template <tc_precision precision, int most, int warps, typename Output>
+static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<most>) tc_spmm_bittcf_narrow_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_narrow_cluster_args args, const __grid_constant__ Output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
-  __shared__ int32_t list[TC_BITTCF_MOST_PAIRS];
-  constexpr int   elements = 16 / tc_narrow_kind<precision>::bytes;
-  const int       lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
-  const int32_t   cluster = blockIdx.x, w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size, v = min(w, T.num_windows - 1);
-  const tc_window W           = tc_load_window(T, v);
-  const uint32_t  place_first = __ldg(T.place_first + v), first_pair = __ldg(T.cluster_first + cluster);
-  const int2      rows   = w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
-  const short2    scales = __ldg(reinterpret_cast<const short2 *>(T.exponent + TC_BITTCF_ROWS * (int64_t)v) + tc_mma_lane(lane).k);
-  const int32_t   num = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first_pair), num_groups = w == v ? W.num_groups() : 0;
-  const uint32_t  bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * args.size;
-  const char     *from   = args.rows + 16 * (threadIdx.x % 8);
-  uint32_t        staged = bottom, unused = top - args.size;
-  tc_held_narrow_window<precision, most, Output::in_place> tiles;
+  __shared__ tc_narrow_lists lists;
+  using held_window = tc_held_narrow_window<precision, most, Output::in_place>;
+  constexpr int  elements = held_window::elements;
+  const int      lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
+  const uint32_t bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * args.size;
+  const char    *from   = args.rows + 16 * (threadIdx.x % 8);
+  uint32_t       staged = bottom, unused = top - args.size;
+  tc_narrow_stream                 stream;
+  held_window                      tiles;
+  typename held_window::held_masks masks;
 
-  for (int32_t i = threadIdx.x; i < num; i += blockDim.x) list[i] = __ldg(T.cluster_pair + first_pair + i);
+  stream.begin(T, lists);
+  tc_cluster_window now(T, blockIdx.x);
+
+  masks.load(T, now.W, lane);
   __syncthreads();
 #pragma unroll 1
-  for (int32_t s = 0; s < args.stages - 1; ++s, from += tc_stage_bytes) {
-    if (s < args.chunks) tc_stage_rows(bottom + s * args.size, args, from, list, num, T.num_cols);
-    tc_copies_end();
-  }
-  if (num_groups > 0) tiles.load(T, W, place_first, lane);
-  tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_narrow_window<precision>(T, later, L, lane); });
+  for (int32_t s = 0; s < args.stages - 1; ++s) stream.stage(T, args, lists, from, bottom + s * args.size);
 #pragma unroll 1
-  for (int32_t chunk = 0; chunk < args.chunks; ++chunk, from += tc_stage_bytes) {
-    tc_mma_single_accumulator sums[elements / 2] = {};
+  for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
+    const int32_t v = max(now.w, 0);
 
-    tc_copies_done_but(args.stages - 2);
-    __syncthreads();
-    if (chunk + args.stages - 1 < args.chunks) tc_stage_rows(unused, args, from, list, num, T.num_cols);
-    tc_copies_end();
-    tiles.multiply(num_groups, staged, sums);
-    tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk, g, out, sums);
-    unused = staged;
-    staged = staged + args.size == top ? bottom : staged + args.size;
+    tiles.load(T, now.W, now.W.num_groups(), now.place_first, masks, lane);
+    const int2              rows   = now.w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
+    const short2            scales = __ldg(reinterpret_cast<const short2 *>(T.exponent + TC_BITTCF_ROWS * (int64_t)v) + tc_mma_lane(lane).k);
+    const tc_cluster_window next(T, cluster + gridDim.x);
+
+#pragma unroll 1
+    for (int32_t chunk = 0; chunk < args.chunks; ++chunk) {
+      tc_mma_single_accumulator sums[elements / 2] = {};
+
+      tc_copies_done_but(args.stages - 2);
+      __syncthreads();
+      stream.stage(T, args, lists, from, unused);
+      if (chunk + 1 == args.chunks) masks.load(T, next.W, lane);
+      tiles.multiply(T, lane, staged, sums);
+      tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk, g, out, sums);
+      if (chunk == 0 && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
+      unused = staged;
+      staged = staged + args.size == top ? bottom : staged + args.size;
+    }
+    now = next;
   }
 }
 
@@ -151,23 +284,26 @@ static uint32_t tc_narrow_stage_size(const tc_bittcf *T)
 }
 
 /* Shared memory besides the buffers, of which there are two at least */
-constexpr int tc_narrow_fixed_bytes = (int)sizeof(int32_t) * TC_BITTCF_MOST_PAIRS;
+constexpr int tc_narrow_fixed_bytes = (int)sizeof(tc_narrow_lists);
 
-template <tc_precision precision, int most, typename Output>
+template <tc_precision precision, int most, int warps, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
-  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, Output>;
+  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, Output>;
   const uint32_t    size   = tc_narrow_stage_size(T);
   tc_cluster_launch launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
-  return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, launch.stages, launch.resident, chunks}, out);
+  return tc_launch_grid(name, kernel, dim3((unsigned)std::min(T->num_clusters, launch.resident)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), chunks}, out);
 }
 
 template <tc_precision precision, typename Output>
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t on)
 {
-  return tc_by_held_groups(T, [&](auto most) { return tc_launch_narrow_clusters<precision, most>(name, T, rows, row_bytes, chunks, out, on); });
+  if (T->cluster_windows == 12) return tc_launch_narrow_clusters<precision, tc_narrow_held, 12>(name, T, rows, row_bytes, chunks, out, on);
+  if (T->widest_window <= 12) return tc_launch_narrow_clusters<precision, 12, 16>(name, T, rows, row_bytes, chunks, out, on);
+  if (T->widest_window <= 24) return tc_launch_narrow_clusters<precision, 24, 16>(name, T, rows, row_bytes, chunks, out, on);
+  return tc_launch_narrow_clusters<precision, tc_narrow_held, 16>(name, T, rows, row_bytes, chunks, out, on);
 }
 
 /* Pieces of tc_stage_bytes in a row of the copy */

@@ -36,6 +36,7 @@ enum {
   TC_BITTCF_BLOCK        = TC_BITTCF_PLACES * TC_BITTCF_GROUP,
   TC_BITTCF_MOST_GROUPS  = 42, // of a window in a cluster: what fits into the registers of 12 warps
   TC_BITTCF_FEWER_GROUPS = 36, // the same for 16 warps
+  TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
   TC_BITTCF_MOST_PAIRS   = 448 // of a cluster: 16 columns of B of them twice are 227 KB
 };
 
@@ -155,7 +156,9 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_slots(const tc_bittcf *T)
 /* Can a thread block hold any cluster's windows in registers? */
 TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 {
-  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= (T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS);
+  const int32_t most = T->precision != TC_PRECISION_F64 ? TC_BITTCF_NARROW_GROUPS : T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS;
+
+  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most;
 }
 
 /* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */

@@ -37,6 +37,16 @@ __device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *g
 #endif
 }
 
+/* The same for four bytes, `shared` an address in shared memory */
+__device__ __forceinline__ void tc_copy_ahead_4(void *shared, const void *global)
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(shared))), "l"(global) : "memory");
+#else
+  *static_cast<uint32_t *>(shared) = __ldg(static_cast<const uint32_t *>(global));
+#endif
+}
+
 __device__ __forceinline__ void tc_copies_end()
 {
 #if __CUDA_ARCH__ >= 800

@@ -1,4 +1,5 @@
 #include "spmm_bench.h"
+#include "../bench/cusparse_spmm.h"
 #include "../src/plan/spmm.h"
 #include <math.h>
 #include <stdio.h>
@@ -22,6 +23,7 @@ typedef struct {
   char              name[64];
   tc_matrix         A;
   device_array      b, c;
+  void             *row_b, *row_c; // blocks of floats, row-major
   void             *scratch;
   size_t            scratch_bytes;
   double           *columns[MAX_WIDTHS]; // the first and the last one of C of the first kernel that ran, for each number of columns
@@ -34,31 +36,45 @@ static int by_size(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static tc_status multiply(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, const tc_spmm_args *args, int times)
+/* What is timed: one of our kernels, or cuSPARSE */
+typedef struct {
+  const device_matrix  *M;
+  const tc_spmm_kernel *kernel;
+  const tc_spmm_args   *args;
+  const cusparse_spmm  *cusparse; // NULL: the kernel
+} bench_product;
+
+static tc_status multiply(const bench_case *K, const bench_product *P, int times)
 {
   for (int i = 0; i < times; ++i) {
-    const tc_status status = kernel->multiply(M->view.bytes, args, NULL);
+    const tc_status status = P->cusparse == NULL ? P->kernel->multiply(P->M->view.bytes, P->args, NULL) : cusparse_spmm_multiply(P->cusparse) == 0 ? TC_OK : TC_ERR_DEVICE;
 
     if (status != TC_OK) return status;
   }
   return K->backend->synchronize(NULL);
 }
 
-/* Median of milliseconds per product; negative if the kernel does not support the matrix */
-static double measure(const bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, const tc_spmm_args *args, double *spread)
+/* Milliseconds per product, the median of several groups; of one product if that takes four times `hopeless` and more. Negative if the kernel does not support the matrix. */
+static double measure(const bench_case *K, const bench_product *P, double hopeless, double *spread)
 {
-  double    group[GROUPS], begin;
-  tc_status status = multiply(K, M, kernel, args, 2);
-  int       times  = 1;
+  const char *name = P->cusparse == NULL ? P->kernel->name : "cuSPARSE";
+  double      group[GROUPS], begin, one;
+  tc_status   status = multiply(K, P, 1);
+  int         times;
 
+  *spread = 0;
   if (status == TC_ERR_UNSUPPORTED) return -1;
-  device_check(K->backend, status, kernel->name);
+  device_check(K->backend, status, name);
   begin = device_seconds();
-  device_check(K->backend, multiply(K, M, kernel, args, 3), kernel->name);
+  device_check(K->backend, multiply(K, P, 1), name);
+  one = device_seconds() - begin;
+  if (1e3 * one > 4 * hopeless) return 1e3 * one;
+  begin = device_seconds();
+  device_check(K->backend, multiply(K, P, 3), name);
   times = 1 + (int)(group_seconds / ((device_seconds() - begin) / 3));
   for (int g = 0; g < GROUPS; ++g) {
     begin = device_seconds();
-    device_check(K->backend, multiply(K, M, kernel, args, times), kernel->name);
+    device_check(K->backend, multiply(K, P, times), name);
     group[g] = 1e3 * (device_seconds() - begin) / times;
   }
   qsort(group, GROUPS, sizeof *group, by_size);
@@ -115,7 +131,7 @@ static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_ke
   }
   const tc_spmm_args args = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch, b_transposed, 0};
 
-  ms = measure(K, M, kernel, &args, &spread);
+  ms = measure(K, &(bench_product){.M = M, .kernel = kernel, .args = &args}, INFINITY, &spread);
   if (ms < 0) printf("  %-32s n %3d  not supported\n", kernel->name, n);
   else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, b_transposed ? ", B transposed" : compare(K, kernel->precision, w, n));
   fflush(stdout);
@@ -169,6 +185,8 @@ static void close_case(bench_case *K)
 {
   device_free(&K->b);
   device_free(&K->c);
+  K->backend->release(K->row_b);
+  K->backend->release(K->row_c);
   K->backend->release(K->scratch);
   for (int w = 0; w < MAX_WIDTHS; ++w) free(K->columns[w]);
   tc_matrix_free(&K->A);
@@ -187,30 +205,68 @@ static void print_format(const char *format, const device_matrix *M)
   printf("  %s: build %.3f ms%s, refill %.3f ms, %.2f B per entry besides the value; %s\n", format, M->build_ms, M->build_ms > 0 ? "" : " (on the host)", M->refill_ms, (double)stats.index_bytes / (double)stats.num_nonzeros, stats.classes);
 }
 
-/* Blocks of floats, row-major, in place, n columns */
-static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n)
+/* Blocks of floats, row-major, for up to n columns */
+static void make_row_major(bench_case *K, int32_t n)
 {
   enum { PIECE = 1 << 20 };
-  const int64_t b_size = (int64_t)K->A.num_cols * n, slots = device_num_slots(M, kernel->format);
+  const int64_t size = (int64_t)K->A.num_cols * n;
   float        *piece = malloc(PIECE * sizeof *piece);
-  void         *b, *c, *scratch;
-  double        spread, ms;
-  tc_spmm_args  args;
 
-  if (piece == NULL) device_die("bench_row_major", "no host memory");
+  if (piece == NULL) device_die("make_row_major", "no host memory");
   for (int i = 0; i < PIECE; ++i) piece[i] = (float)(i % 1999 - 999) / 1024;
-  device_check(K->backend, K->backend->alloc((size_t)b_size * sizeof(float), &b), "b");
-  device_check(K->backend, K->backend->alloc((size_t)K->A.num_rows * (size_t)n * sizeof(float), &c), "c");
-  device_check(K->backend, K->backend->alloc((size_t)(slots * n) * sizeof(double), &scratch), "scratch");
-  for (int64_t at = 0; at < b_size; at += PIECE) device_check(K->backend, K->backend->upload((float *)b + at, piece, sizeof(float) * (size_t)(b_size - at < PIECE ? b_size - at : PIECE), NULL), "upload");
-  args = (tc_spmm_args){.n = n, .b = b, .ldb = n, .c = c, .ldc = n, .scratch = scratch, .row_major_f32 = 1};
-  ms   = measure(K, M, kernel, &args, &spread);
-  if (ms < 0) printf("  %-32s n %3d  row-major floats: not supported\n", kernel->name, n);
-  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f Gflop/s, row-major floats\n", kernel->name, n, ms, spread, 2e-6 * (double)K->A.nnz * n / ms);
-  K->backend->release(b);
-  K->backend->release(c);
-  K->backend->release(scratch);
+  device_check(K->backend, K->backend->alloc((size_t)size * sizeof(float), &K->row_b), "b");
+  device_check(K->backend, K->backend->alloc((size_t)K->A.num_rows * (size_t)n * sizeof(float), &K->row_c), "c");
+  for (int64_t at = 0; at < size; at += PIECE) device_check(K->backend, K->backend->upload((float *)K->row_b + at, piece, sizeof(float) * (size_t)(size - at < PIECE ? size - at : PIECE), NULL), "upload");
+  device_check(K->backend, K->backend->synchronize(NULL), "upload");
   free(piece);
+}
+
+static void print_row_major(const bench_case *K, const char *name, int32_t n, double ms, double spread)
+{
+  if (ms < 0) printf("  %-32s n %3d  row-major floats: not supported\n", name, n);
+  else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f Gflop/s, row-major floats\n", name, n, ms, spread, 2e-6 * (double)K->A.nnz * n / ms);
+  fflush(stdout);
+}
+
+/* In place, n columns */
+static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int32_t n)
+{
+  const int64_t slots = device_num_slots(M, kernel->format);
+  void         *scratch;
+  double        spread, ms;
+
+  device_check(K->backend, K->backend->alloc((size_t)(slots * n) * sizeof(double), &scratch), "scratch");
+  const tc_spmm_args args = {.n = n, .b = K->row_b, .ldb = n, .c = K->row_c, .ldc = n, .scratch = scratch, .row_major_f32 = 1};
+
+  ms = measure(K, &(bench_product){.M = M, .kernel = kernel, .args = &args}, INFINITY, &spread);
+  print_row_major(K, kernel->name, n, ms, spread);
+  K->backend->release(scratch);
+}
+
+/* cuSPARSE's algorithms in single precision beside them, B and C by rows */
+static void bench_cusparse(bench_case *K, const bench_settings *S)
+{
+  static const int algorithms[] = {2, 3, 1};
+  device_matrix    M = device_pack(K->backend, "csr", TC_PRECISION_F64, &K->A, 1);
+
+  for (int w = 0; w < S->num_row_major; ++w) {
+    double best = INFINITY, spread = 0;
+
+    for (int a = 0; a < 3; ++a) {
+      const cusparse_spmm_settings settings = {.algorithm = algorithms[a], .row_major = 1, .precision = TC_PRECISION_F32, .n = S->row_major[w]};
+      const tc_csr_local           local    = {.num_rows = K->A.num_rows, .num_cols = K->A.num_cols, .nnz = K->A.nnz, .row_ptr = M.view.csr.row_ptr, .col = M.view.csr.col};
+      char                         name[32], why[128];
+      cusparse_spmm               *spmm = cusparse_spmm_create(&local, &settings, why);
+
+      snprintf(name, sizeof name, "cuSPARSE fp32 alg%d", algorithms[a]);
+      const double ms = spmm != NULL ? measure(K, &(bench_product){.cusparse = spmm}, best, &spread) : -1;
+
+      print_row_major(K, name, S->row_major[w], ms, spread);
+      if (ms > 0 && ms < best) best = ms;
+      if (spmm != NULL) cusparse_spmm_destroy(&spmm);
+    }
+  }
+  device_unpack(&M);
 }
 
 /* All kernels of a format and a precision on one case */
@@ -251,12 +307,13 @@ static int read_widths(const char *list, int32_t limit, int32_t widths[MAX_WIDTH
 int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, const char *case_list)
 {
   bench_settings S      = {.only = only};
-  int32_t        widest = 0;
+  int32_t        widest = 0, widest_row_major = 0;
   const char    *list   = case_list ? case_list : usual_cases;
 
   S.num_widths    = read_widths(widths, TC_SPMM_COLUMNS, S.widths);
   S.num_row_major = row_major ? read_widths(row_major, 1024, S.row_major) : 0;
   for (int w = 0; w < S.num_widths; ++w) widest = S.widths[w] > widest ? S.widths[w] : widest;
+  for (int w = 0; w < S.num_row_major; ++w) widest_row_major = S.row_major[w] > widest_row_major ? S.row_major[w] : widest_row_major;
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
     char       name[48] = "";
     int        size     = 0;
@@ -265,6 +322,8 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     if (sscanf(at, "%47[^:]:%d", name, &size) != 2) device_die(at, "expected generator:size");
     open_case(&K, backend, name, size, widest);
     printf("%s %d: %d x %d, %lld entries\n", name, size, K.A.num_rows, K.A.num_cols, (long long)K.A.nnz);
+    if (widest_row_major > 0) make_row_major(&K, widest_row_major);
+    if (widest_row_major > 0) bench_cusparse(&K, &S);
     bench_format(&K, "csr", TC_PRECISION_F64, sm, &S);
     bench_format(&K, "hybrid", TC_PRECISION_F64, sm, &S);
     for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "csr", precision, sm, &S);
