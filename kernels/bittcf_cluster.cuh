@@ -86,7 +86,7 @@ __device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t 
   const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
 
   if (cluster >= T.num_clusters) return;
-  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_pair + e);
+  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_list + e);
   if (w >= T.num_windows) return;
   const tc_window W = tc_load_window(T, w);
 

@@ -18,7 +18,7 @@ struct tc_build {
   int32_t            *flag, *long_row, *long_segments, *long_first;
   uint16_t           *length;
   tc_window_size     *size;
-  uint32_t           *num_pairs;
+  uint32_t           *num_listed;
   char               *cub;
   size_t              cub_bytes;
 };
@@ -145,7 +145,7 @@ static tc_status tc_make_windows(tc_build &B)
     C.cut(T.csr_first, packed);
     C.cut(B.length, packed);
     C.cut(B.size, (int64_t)T.num_windows + 1);
-    C.cut(B.num_pairs, (int64_t)clusters + 1);
+    C.cut(B.num_listed, (int64_t)clusters + 1);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
   TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.A->row_order, B.length));
@@ -161,15 +161,15 @@ static tc_status tc_make_windows(tc_build &B)
   T.tiles = tiles;
   TC_CALL(tc_launch("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, blocks_of(T.num_windows, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size));
   if (!tc_bittcf_may_cluster(&T)) return TC_OK;
-  uint32_t pairs;
+  uint32_t listed;
 
-  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_pairs, B.news));
-  TC_CALL(tc_scan(B, B.num_pairs, (int64_t)clusters + 1, tc_plus()));
-  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&pairs, B.num_pairs + clusters, sizeof pairs, cudaMemcpyDeviceToHost, B.stream)));
+  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_listed, B.news));
+  TC_CALL(tc_scan(B, B.num_listed, (int64_t)clusters + 1, tc_plus()));
+  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&listed, B.num_listed + clusters, sizeof listed, cudaMemcpyDeviceToHost, B.stream)));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  if (!tc_bittcf_clusters_pay(T.num_groups, pairs, B.host_news.widest_cluster)) return TC_OK;
+  if (!tc_bittcf_clusters_pay(&T, listed, B.host_news.widest_cluster)) return TC_OK;
   T.num_clusters   = clusters;
-  T.num_pairs      = pairs;
+  T.num_listed      = listed;
   T.num_places     = TC_BITTCF_BLOCK * all.place_blocks;
   T.widest_cluster = B.host_news.widest_cluster;
   return TC_OK;
@@ -190,7 +190,7 @@ static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
   C.cut(T.place_first, clustered * T.num_windows);
   C.cut(T.place, T.num_places);
   C.cut(T.cluster_first, clustered * ((int64_t)T.num_clusters + 1));
-  C.cut(T.cluster_pair, T.num_pairs);
+  C.cut(T.cluster_list, T.num_listed);
   C.cut(T.val, T.num_nonzeros + 1, tc_value_bytes(T.precision));
   C.cut(T.exponent, T.precision == TC_PRECISION_F64 ? 0 : packed);
   T.tiles = tiles;
@@ -219,7 +219,7 @@ static tc_status tc_settle(tc_build &B, void **slab)
   TC_CALL(move(T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
   TC_CALL(move(T.tiles, now.tiles, 16 * (size_t)T.tile_units));
   if (T.num_clusters == 0) return TC_OK;
-  TC_CALL(move(T.cluster_first, B.num_pairs, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
+  TC_CALL(move(T.cluster_first, B.num_listed, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
   return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
 }
 

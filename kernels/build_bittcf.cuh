@@ -342,9 +342,9 @@ struct tc_window_list {
   __device__ __forceinline__ int32_t operator()(int32_t at) const { return W.column_base() + tc_column_entry(W, masks, at); }
 };
 
-/* Calls put(number, pair) for the distinct pairs of columns of a cluster, ascending; returns how many */
+/* Calls put(number, entry) for the entries of the list of a cluster, each of which stands for `of` columns; returns how many */
 template <typename Put>
-__device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, const Put &put)
+__device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, int32_t of, const Put &put)
 {
   tc_merge merge(0, list.length(), list);
   int32_t  num = 0, last = -1;
@@ -354,41 +354,41 @@ __device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, c
     const int32_t column = merge.step(list, held);
 
     if (column == tc_no_column) return num;
-    if (column / 2 == last) continue;
-    last = column / 2;
+    if (column / of == last) continue;
+    last = column / of;
     put(num++, last);
   }
 }
 
 /*
-  tc_build_bittcf_clusters_kernel - how many pairs of columns the clusters have
+  tc_build_bittcf_clusters_kernel - how many entries the lists of the clusters have
 
   Work:   a warp per cluster, and one more
   Lanes:  a window each
-  Arrays: the view up to tiles; num_pairs [clusters + 1]; news; all device
-  Writes: num_pairs once each, 0 behind the last; news->widest_cluster
+  Arrays: the view up to tiles; num_listed [clusters + 1]; news; all device
+  Writes: num_listed once each, 0 behind the last; news->widest_cluster
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_pairs, tc_build_news *__restrict__ news)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_listed, tc_build_news *__restrict__ news)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
 
   if (c > clusters) return;
-  const int32_t num = tc_walk_cluster(tc_window_list(T, c, lane), [](int32_t, int32_t) {});
+  const int32_t num = tc_walk_cluster(tc_window_list(T, c, lane), tc_bittcf_listed(&T), [](int32_t, int32_t) {});
 
   if (lane > 0) return;
-  num_pairs[c] = static_cast<uint32_t>(num);
+  num_listed[c] = static_cast<uint32_t>(num);
   atomicMax(&news->widest_cluster, num);
 }
 
 /*
-  tc_build_bittcf_places_kernel - the pairs of the clusters, and where the columns of their windows are among them
+  tc_build_bittcf_places_kernel - the lists of the clusters, and where the columns of their windows are among them
 
   Work:   a warp per cluster
   Lanes:  a window each; then places of windows
   Arrays: the whole view; before [num_windows], sizes as above; all device
-  Writes: cluster_pair, place_first, place once each
+  Writes: cluster_list, place_first, place once each
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before)
@@ -397,9 +397,10 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
   const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
 
   if (c >= T.num_clusters) return;
-  int32_t      *list = T.cluster_pair + T.cluster_first[c];
-  const int32_t num  = tc_walk_cluster(tc_window_list(T, c, lane), [&](int32_t i, int32_t pair) {
-    if (lane == 0) list[i] = pair;
+  int32_t      *list = T.cluster_list + T.cluster_first[c];
+  const int32_t of   = tc_bittcf_listed(&T);
+  const int32_t num  = tc_walk_cluster(tc_window_list(T, c, lane), of, [&](int32_t i, int32_t entry) {
+    if (lane == 0) list[i] = entry;
   });
 
   __syncwarp();
@@ -417,10 +418,10 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
       while (low < high) {
         const int32_t middle = (low + high) / 2;
 
-        if (list[middle] < column / 2) low = middle + 1;
+        if (list[middle] < column / of) low = middle + 1;
         else high = middle;
       }
-      place[at] = static_cast<uint16_t>(2 * low + column % 2);
+      place[at] = static_cast<uint16_t>(of * low + column % of);
     }
   }
 }

@@ -109,7 +109,7 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   tc_held_window<most> tiles;
 
 #pragma unroll
-  for (int r = 0; r < tc_pairs_of_thread; ++r) pairs[r] = static_cast<int32_t>(threadIdx.x + r * blockDim.x) < num ? __ldg(T.cluster_pair + first_pair + threadIdx.x + r * blockDim.x) : 0;
+  for (int r = 0; r < tc_pairs_of_thread; ++r) pairs[r] = static_cast<int32_t>(threadIdx.x + r * blockDim.x) < num ? __ldg(T.cluster_list + first_pair + threadIdx.x + r * blockDim.x) : 0;
 #pragma unroll 1
   for (int32_t s = 0; s < args.stages - 1; ++s, b += tc_stage_columns * args.ldb) {
     tc_stage_pairs<aligned>(bottom + s * size, args, b, pairs, num, last, out.n - tc_stage_columns * s);

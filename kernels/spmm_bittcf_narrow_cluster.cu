@@ -123,24 +123,18 @@ struct tc_held_narrow_window {
   }
 };
 
-/* 128 bytes of each row of a cluster on their way into a buffer, eight threads to a pair of rows; `from` is the thread's part of row 0 */
-__device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_cluster_args &args, const char *from, const int32_t *list, int32_t num, int32_t num_cols)
+/* 128 bytes of each row of a cluster on their way into a buffer, eight threads to a row; `from` is the thread's part of row 0 */
+__device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_cluster_args &args, const char *from, const int32_t *list, int32_t num)
 {
   const uint32_t piece = threadIdx.x % 8;
 
-#pragma unroll 2
-  for (int32_t p = threadIdx.x / 8; p < num; p += blockDim.x / 8) {
-    const uint32_t column = 2 * list[p], to = buffer + 256 * p;
-    const char    *row    = from + static_cast<uint64_t>(column) * args.row_bytes;
-
-    tc_copy_ahead_16(to + 16 * (piece + 4 * p & 7), row);
-    if (column + 1 < num_cols) tc_copy_ahead_16(to + 128 + 16 * (piece + 4 * p + 2 & 7), row + args.row_bytes);
-  }
+#pragma unroll 4
+  for (int32_t r = threadIdx.x / 8; r < num; r += blockDim.x / 8) tc_copy_ahead_16(buffer + tc_stage_bytes * r + 16 * (piece + 2 * r & 7), from + static_cast<uint64_t>(list[r]) * args.row_bytes);
 }
 
 /* What a thread block knows of the lists of its clusters: of this one and the next, and where those of four begin and end */
 struct tc_narrow_lists {
-  int32_t  list[2][TC_BITTCF_MOST_PAIRS];
+  int32_t  list[2][TC_BITTCF_MOST_LISTED];
   uint32_t bounds[4][2];
 };
 
@@ -160,7 +154,7 @@ struct tc_narrow_stream {
     cluster = blockIdx.x;
     chunk   = 0;
     turn    = 0;
-    for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) L.list[0][i] = __ldg(T.cluster_pair + first + i);
+    for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) L.list[0][i] = __ldg(T.cluster_list + first + i);
     if (threadIdx.x < 4 && cluster + threadIdx.x / 2 * gridDim.x < T.num_clusters) L.bounds[threadIdx.x / 2][threadIdx.x % 2] = __ldg(T.cluster_first + cluster + threadIdx.x / 2 * gridDim.x + threadIdx.x % 2);
   }
 
@@ -172,7 +166,7 @@ struct tc_narrow_stream {
       chunk = 0;
       ++turn;
     }
-    if (cluster < T.num_clusters) tc_stage_rows(buffer, args, from + tc_stage_bytes * chunk, L.list[turn % 2], static_cast<int32_t>(L.bounds[turn % 4][1] - L.bounds[turn % 4][0]), T.num_cols);
+    if (cluster < T.num_clusters) tc_stage_rows(buffer, args, from + tc_stage_bytes * chunk, L.list[turn % 2], static_cast<int32_t>(L.bounds[turn % 4][1] - L.bounds[turn % 4][0]));
     if (chunk++ == 0) copy_lists(T, L);
     tc_copies_end();
   }
@@ -184,7 +178,7 @@ struct tc_narrow_stream {
     if (next < T.num_clusters) {
       const uint32_t first = L.bounds[(turn + 1) % 4][0], num = L.bounds[(turn + 1) % 4][1] - first;
 
-      for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) tc_copy_ahead_4(&L.list[(turn + 1) % 2][i], T.cluster_pair + first + i);
+      for (uint32_t i = threadIdx.x; i < num; i += blockDim.x) tc_copy_ahead_4(&L.list[(turn + 1) % 2][i], T.cluster_list + first + i);
     }
     if (threadIdx.x < 2 && later < T.num_clusters) tc_copy_ahead_4(&L.bounds[(turn + 2) % 4][threadIdx.x], T.cluster_first + later + threadIdx.x);
   }
@@ -223,7 +217,7 @@ __device__ __forceinline__ void tc_prefetch_cluster_window(const tc_bittcf &T, c
   following those of one. Structural zeros are multiplied, see tc_spmm_bittcf_narrow_kernel.
 
   Work:   a thread block per cluster, and then for the one gridDim.x later; a warp per window
-  Lanes:  16 bytes of two rows of B when copying; then lane 4 g + k has part g of row k of a group, and element (k, g) of its tile
+  Lanes:  16 bytes of a row of B when copying; then lane 4 g + k has part g of row k of a group, and element (k, g) of its tile
   Arrays: the view; the copy of B, or B, row-major, aligned to 16 bytes; C; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80.  Source: tc_spmm_bittcf_cluster_kernel, in the fragments of
@@ -280,7 +274,7 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
 
 static uint32_t tc_narrow_stage_size(const tc_bittcf *T)
 {
-  return 2u * tc_stage_bytes * T->widest_cluster;
+  return tc_stage_bytes * T->widest_cluster;
 }
 
 /* Shared memory besides the buffers, of which there are two at least */

@@ -16,9 +16,9 @@
   and zeros up to the end of the last unit. Values without padding, from window.val on: group by group, bit by bit. That is the order of CSR for the entries of a row,
   so the place of a value in CSR follows from csr_first and the masks before it: there is no map.
 
-  Clusters: cluster_windows windows in a row share a list of the pairs of columns, 2 c and 2 c + 1, that any of them refers to: cluster_pair, c ascending, from
-  cluster_first on. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of its groups by where they are in that list, 2 * (place of the pair) +
-  column % 2: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and so on; what is beyond the last group repeats it.
+  Clusters: cluster_windows windows in a row share a list of the columns that any of them refers to, ascending: cluster_list, from cluster_first on. In precision F64 it
+  lists c for the pair of columns 2 c and 2 c + 1. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of its groups by where they are in that list,
+  in F64 2 * (place of the pair) + column % 2: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and so on; what is beyond the last group repeats it.
   num_clusters 0: not worth it, or too large for a thread block; there are none of these arrays.
 
   Values: doubles in precision F64. Else floats (F32; TF32: rounded to 10 bits of fraction) or 16-bit numbers, of packed rows that are divided by 2^exponent, which
@@ -37,7 +37,8 @@ enum {
   TC_BITTCF_MOST_GROUPS  = 42, // of a window in a cluster: what fits into the registers of 12 warps
   TC_BITTCF_FEWER_GROUPS = 36, // the same for 16 warps
   TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
-  TC_BITTCF_MOST_PAIRS   = 448 // of a cluster: 16 columns of B of them twice are 227 KB
+  TC_BITTCF_MOST_PAIRS   = 448, // of a cluster: 16 columns of B of them twice are 227 KB
+  TC_BITTCF_MOST_LISTED  = 880 // columns of a cluster in narrow precisions: 128 bytes of B of them twice, and two lists
 };
 
 /* 16 bytes, read in one piece */
@@ -68,9 +69,9 @@ typedef struct {
   int32_t           num_long, num_segments;        // rows, their segments
   int32_t           widest_window;                 // groups
   int32_t           cluster_windows, num_clusters; // windows of a cluster, less in the last
-  int32_t           widest_cluster;                // pairs
+  int32_t           widest_cluster;                // entries of its list
   tc_precision      precision;
-  int64_t           num_groups, tile_units, num_pairs, num_places;
+  int64_t           num_groups, tile_units, num_listed, num_places;
   tc_bittcf_window *window;        // [num_windows]
   int32_t          *row_id;        // [8 * num_windows]
   int32_t          *csr_first;     // [8 * num_windows]
@@ -83,7 +84,7 @@ typedef struct {
   uint32_t         *place_first;   // [num_windows], in TC_BITTCF_BLOCK
   uint16_t         *place;         // [num_places]
   uint32_t         *cluster_first; // [num_clusters + 1]
-  int32_t          *cluster_pair;  // [num_pairs]
+  int32_t          *cluster_list;  // [num_listed]
 } tc_bittcf;
 
 #ifdef __CUDACC__
@@ -161,8 +162,14 @@ TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
   return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most;
 }
 
-/* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */
-TC_BOTH_SIDES int tc_bittcf_clusters_pay(int64_t num_groups, int64_t num_pairs, int32_t widest_cluster)
+/* Columns that an entry of the list of a cluster stands for */
+TC_BOTH_SIDES int32_t tc_bittcf_listed(const tc_bittcf *T)
 {
-  return 3 * num_pairs <= TC_BITTCF_GROUP * num_groups && widest_cluster <= TC_BITTCF_MOST_PAIRS;
+  return T->precision == TC_PRECISION_F64 ? 2 : 1;
+}
+
+/* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */
+TC_BOTH_SIDES int tc_bittcf_clusters_pay(const tc_bittcf *T, int64_t num_listed, int32_t widest_cluster)
+{
+  return 3 * tc_bittcf_listed(T) * num_listed <= 2 * TC_BITTCF_GROUP * T->num_groups && widest_cluster <= (tc_bittcf_listed(T) > 1 ? TC_BITTCF_MOST_PAIRS : TC_BITTCF_MOST_LISTED);
 }

@@ -11,7 +11,8 @@
 static const int32_t num_columns[] = {1, 3, 8, 9, 17};
 enum { NUM_WIDTHS = sizeof num_columns / sizeof num_columns[0] };
 
-static int shuffled; // are rows packed in a random order?
+static int          shuffled; // are rows packed in a random order?
+static tc_precision precision; // values are there in F64 only
 
 static void pack(const tc_matrix *A, tc_bittcf *T)
 {
@@ -21,8 +22,10 @@ static void pack(const tc_matrix *A, tc_bittcf *T)
   assert_non_null(order);
   tc_random_permutation(A->num_rows, 7, order);
   if (shuffled) pattern.row_order = order;
+  pattern.precision = precision;
   ASSERT_OK(tc_format_bittcf.build(&pattern, T));
   free(order);
+  if (precision != TC_PRECISION_F64) return;
   T->val = malloc(((size_t)A->nnz + 1) * sizeof(double));
   assert_non_null(T->val);
   ASSERT_OK(tc_bittcf_refill_host(T, A->val));
@@ -218,10 +221,12 @@ static void check_clusters(const test_case *C)
 {
   tc_bittcf T;
   int64_t   widest = 0, places = 0;
+  int32_t   of;
 
   pack(&C->A, &T);
+  of = tc_bittcf_listed(&T);
   for (int32_t c = 0; c < T.num_clusters; ++c) {
-    const int32_t *list = T.cluster_pair + T.cluster_first[c];
+    const int32_t *list = T.cluster_list + T.cluster_first[c];
     const int64_t  num  = T.cluster_first[c + 1] - T.cluster_first[c];
     unsigned char *used = calloc((size_t)num + 1, 1);
 
@@ -236,12 +241,12 @@ static void check_clusters(const test_case *C)
         const int32_t group = at % side < groups ? at % side : groups - 1, column = column_of(&T, w, 4 * group + at / side);
 
         ASSERT_CASE(tc_bittcf_place_of(groups, at % side, at / side) == at, C, "window %d: place %d", w, at);
-        ASSERT_CASE(place[at] / 2 < num && 2 * list[place[at] / 2] + place[at] % 2 == column, C, "window %d: place %d of %lld pairs is not column %d", w, place[at], (long long)num, column);
-        used[place[at] / 2] = 1;
+        ASSERT_CASE(place[at] / of < num && of * list[place[at] / of] + place[at] % of == column, C, "window %d: place %d of %lld is not column %d", w, place[at], (long long)num, column);
+        used[place[at] / of] = 1;
       }
       places += 4 * side;
     }
-    for (int64_t i = 0; i < num; ++i) ASSERT_CASE(used[i], C, "cluster %d: nobody refers to pair %lld", c, (long long)i);
+    for (int64_t i = 0; i < num; ++i) ASSERT_CASE(used[i], C, "cluster %d: nobody refers to entry %lld", c, (long long)i);
     free(used);
   }
   ASSERT_CASE(T.num_clusters == 0 || (widest == T.widest_cluster && places == T.num_places && T.num_long == 0), C, "widest cluster %lld, expected %d; %lld places", (long long)widest, T.widest_cluster, (long long)places);
@@ -251,7 +256,8 @@ static void check_clusters(const test_case *C)
 static void clusters_name_their_columns(void **state)
 {
   (void)state;
-  in_both_orders(check_clusters);
+  for (precision = TC_PRECISION_F64; precision <= TC_PRECISION_TF32; ++precision) in_both_orders(check_clusters);
+  precision = TC_PRECISION_F64;
 }
 
 static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n, int add)

@@ -218,10 +218,11 @@ static int32_t end_of_cluster(const tc_bittcf *T, int32_t cluster)
   return at_most((int64_t)T->num_windows - (int64_t)cluster * T->cluster_windows < T->cluster_windows ? T->num_windows : (cluster + 1) * T->cluster_windows, T->num_windows);
 }
 
-/* The distinct pairs of columns of a cluster, ascending, into `to` unless that is NULL; returns how many. `columns` has room for the columns of all its windows. */
+/* The list of a cluster, into `to` unless that is NULL; returns how many. `columns` has room for the columns of all its windows. */
 static int32_t merge_cluster(const tc_bittcf *T, int32_t cluster, int32_t *columns, int32_t *to)
 {
   const int32_t   first = cluster * T->cluster_windows;
+  const int32_t   of    = tc_bittcf_listed(T);
   tc_bittcf_lists L     = {.num = end_of_cluster(T, cluster) - first};
   int32_t         column, num = 0, last = -1;
   uint32_t        holders;
@@ -232,22 +233,22 @@ static int32_t merge_cluster(const tc_bittcf *T, int32_t cluster, int32_t *colum
     L.end[i] = columns;
   }
   while (tc_bittcf_next_column(&L, &column, &holders)) {
-    if (column / 2 == last) continue;
-    last = column / 2;
+    if (column / of == last) continue;
+    last = column / of;
     if (to) to[num] = last;
     ++num;
   }
   return num;
 }
 
-static int32_t place_in(const int32_t *sorted, int32_t num, int32_t pair)
+static int32_t place_in(const int32_t *sorted, int32_t num, int32_t listed)
 {
   int32_t low = 0;
 
   for (int32_t high = num - 1; low < high;) {
     const int32_t middle = (low + high) / 2;
 
-    if (sorted[middle] < pair) low = middle + 1;
+    if (sorted[middle] < listed) low = middle + 1;
     else high = middle;
   }
   return low;
@@ -255,7 +256,8 @@ static int32_t place_in(const int32_t *sorted, int32_t num, int32_t pair)
 
 static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
 {
-  int32_t *list = T->cluster_pair + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
+  const int32_t of   = tc_bittcf_listed(T);
+  int32_t      *list = T->cluster_list + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
 
   for (int32_t w = cluster * T->cluster_windows; w < end_of_cluster(T, cluster); ++w) {
     const int32_t groups = T->window[w].num_groups, side = TC_BITTCF_PLACES * tc_bittcf_place_blocks(groups);
@@ -264,36 +266,36 @@ static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
     for (int32_t at = 0; at < TC_BITTCF_GROUP * side; ++at) {
       const int32_t column = column_of(T, w, TC_BITTCF_GROUP * at_most(at % side, groups - 1) + at / side);
 
-      place[at] = (uint16_t)(2 * place_in(list, num, column / 2) + column % 2);
+      place[at] = (uint16_t)(of * place_in(list, num, column / of) + column % of);
     }
   }
 }
 
-static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_pairs, int32_t num_clusters)
+static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_listed, int32_t num_clusters)
 {
   int64_t total = 0, blocks = 0;
   int32_t widest = 0;
 
   for (int32_t c = 0; c < num_clusters; ++c) {
-    num_pairs[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
-    total += num_pairs[c];
-    if ((int32_t)num_pairs[c] > widest) widest = (int32_t)num_pairs[c];
+    num_listed[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
+    total += num_listed[c];
+    if ((int32_t)num_listed[c] > widest) widest = (int32_t)num_listed[c];
   }
-  if (!tc_bittcf_clusters_pay(T->num_groups, total, widest)) num_clusters = 0;
+  if (!tc_bittcf_clusters_pay(T, total, widest)) num_clusters = 0;
   for (int32_t w = 0; w < T->num_windows; ++w) blocks += tc_bittcf_place_blocks(T->window[w].num_groups);
   T->num_clusters   = num_clusters;
-  T->num_pairs      = num_clusters > 0 ? total : 0;
+  T->num_listed      = num_clusters > 0 ? total : 0;
   T->num_places     = num_clusters > 0 ? TC_BITTCF_BLOCK * blocks : 0;
   T->widest_cluster = num_clusters > 0 ? widest : 0;
   TC_CALL(new_array(&T->place_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first));
   TC_CALL(new_array(&T->place, T->num_places, sizeof *T->place));
   TC_CALL(new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
-  TC_CALL(new_array(&T->cluster_pair, T->num_pairs, sizeof *T->cluster_pair));
+  TC_CALL(new_array(&T->cluster_list, T->num_listed, sizeof *T->cluster_list));
   if (num_clusters == 0) return TC_OK;
   T->place_first[0] = 0;
   for (int32_t w = 1; w < T->num_windows; ++w) T->place_first[w] = T->place_first[w - 1] + (uint32_t)tc_bittcf_place_blocks(T->window[w - 1].num_groups);
   T->cluster_first[0] = 0;
-  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_pairs[c];
+  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_listed[c];
   for (int32_t c = 0; c < num_clusters; ++c) fill_cluster(T, c, columns);
   return TC_OK;
 }
@@ -302,13 +304,13 @@ static tc_status make_clusters(tc_bittcf *T)
 {
   const int32_t num_clusters = tc_bittcf_may_cluster(T) ? (T->num_windows + T->cluster_windows - 1) / T->cluster_windows : 0;
   int32_t      *columns      = NULL;
-  uint32_t     *num_pairs    = NULL;
+  uint32_t     *num_listed    = NULL;
   tc_status     status       = new_array(&columns, (int64_t)TC_BITTCF_GROUP * T->cluster_windows * T->widest_window, sizeof *columns);
 
-  if (status == TC_OK) status = new_array(&num_pairs, num_clusters, sizeof *num_pairs);
-  if (status == TC_OK) status = build_clusters(T, columns, num_pairs, num_clusters);
+  if (status == TC_OK) status = new_array(&num_listed, num_clusters, sizeof *num_listed);
+  if (status == TC_OK) status = build_clusters(T, columns, num_listed, num_clusters);
   free(columns);
-  free(num_pairs);
+  free(num_listed);
   return status;
 }
 
@@ -386,7 +388,7 @@ static int bittcf_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   ARRAY(place_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first);
   ARRAY(place, TC_ROLE_INDEX, T->num_places, sizeof *T->place);
   ARRAY(cluster_first, TC_ROLE_INDEX, T->num_clusters > 0 ? T->num_clusters + 1 : 0, sizeof *T->cluster_first);
-  ARRAY(cluster_pair, TC_ROLE_INDEX, T->num_pairs, sizeof *T->cluster_pair);
+  ARRAY(cluster_list, TC_ROLE_INDEX, T->num_listed, sizeof *T->cluster_list);
 #undef ARRAY
   return num;
 }
@@ -399,8 +401,8 @@ static void bittcf_stats(const void *view, tc_stats *stats)
   stats->num_slots        = T->num_nonzeros;
   stats->num_tile_rows    = TC_BITTCF_ROWS * (int64_t)T->num_windows;
   stats->num_nonempty_rows = T->num_rows;
-  snprintf(stats->classes, sizeof stats->classes, "%d windows, bricks of %dx%dx%d on %dx%dx%d, %lld groups, %.1f per tile, long %d, clusters %d (%.0f pairs)", T->num_windows, T->order.brick[0], T->order.brick[1], T->order.brick[2], T->order.n[0], T->order.n[1],
-           T->order.n[2], (long long)T->num_groups, T->num_groups > 0 ? (double)T->num_nonzeros / (double)T->num_groups : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)T->num_pairs / T->num_clusters : 0.0);
+  snprintf(stats->classes, sizeof stats->classes, "%d windows, bricks of %dx%dx%d on %dx%dx%d, %lld groups, %.1f per tile, long %d, clusters %d (%.0f columns)", T->num_windows, T->order.brick[0], T->order.brick[1], T->order.brick[2], T->order.n[0], T->order.n[1],
+           T->order.n[2], (long long)T->num_groups, T->num_groups > 0 ? (double)T->num_nonzeros / (double)T->num_groups : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)tc_bittcf_listed(T) * T->num_listed / T->num_clusters : 0.0);
 }
 
 const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), TC_PRECISION_F16, bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL, TC_PRECISION_F64};
