@@ -117,7 +117,7 @@ static tc_status tc_choose_order(tc_build &B)
   for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
   const int best = tc_bittcf_best_order(orders.num, sample);
 
-  tc_bittcf_set_order(&B.T, &orders.of[best], &sample[best]);
+  tc_bittcf_set_order(&B.T, &orders.of[best], &sample[best], B.A->row_order != nullptr);
   B.T.num_segments = B.host_news.num_segments;
   B.T.num_windows  = B.T.num_row_windows + B.host_news.long_windows;
   return TC_OK;

@@ -156,15 +156,15 @@ static inline int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
 }
 
 /*
-  Takes an order into a view whose num_rows, num_long and num_segments are set; the windows of segments come later. Windows of many groups are held by 12 warps of a
-  thread block, others by 16: then bricks lose a fourth.
+  Takes an order into a view whose num_rows, num_long, num_segments and precision are set; the windows of segments come later. Windows of many groups are held by 12 warps of
+  a thread block, others by 16: then bricks lose a fourth. In narrow precisions rows that come in an order of their own (`ordered`) stay in clusters of 128.
 */
-static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, const tc_bittcf_sample *sample)
+static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, const tc_bittcf_sample *sample, int ordered)
 {
   const int64_t windows = (int64_t)TC_BITTCF_NEIGHBOURS * tc_bittcf_sample_size(O);
 
   T->order           = *O;
-  T->cluster_windows = sample->masks > 28 * windows ? 12 : 16;
+  T->cluster_windows = sample->masks > 28 * windows && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
   if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_grid(T->num_rows, O->n[0], O->n[1], O->brick[0], O->brick[2] > 1 ? O->brick[1] : 6, O->brick[2] > 1 ? 3 : 1);
   T->num_row_windows = tc_bittcf_num_row_windows(&T->order);
 }

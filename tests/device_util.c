@@ -120,13 +120,14 @@ static int32_t *narrow_row_ptr(const tc_matrix *A)
   return row_ptr;
 }
 
-static tc_csr_local csr_on_device(device_matrix *M, tc_precision precision, const tc_matrix *A)
+static tc_csr_local csr_on_device(device_matrix *M, tc_precision precision, const tc_matrix *A, const int32_t *row_order)
 {
   int32_t     *row_ptr = narrow_row_ptr(A);
   tc_csr_local local   = {A->num_rows, A->num_cols, A->nnz, NULL, NULL, 1, precision, NULL};
 
   local.row_ptr = keep(M, local_bytes(M->backend, ((size_t)A->num_rows + 1) * sizeof *row_ptr, row_ptr));
   local.col     = keep(M, local_bytes(M->backend, (size_t)A->nnz * sizeof *A->col, A->col));
+  if (row_order) local.row_order = keep(M, local_bytes(M->backend, (size_t)A->num_rows * sizeof *row_order, row_order));
   free(row_ptr);
   return local;
 }
@@ -165,7 +166,7 @@ static void pack_csr_on_device(device_matrix *M)
 
 static void pack_csr(device_matrix *M, const tc_matrix *A, const double *val, int on_device)
 {
-  const tc_csr_local local = csr_on_device(M, TC_PRECISION_F64, A);
+  const tc_csr_local local = csr_on_device(M, TC_PRECISION_F64, A, NULL);
 
   M->view.csr = (tc_csr_view){.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = local.row_ptr, .col = local.col, .val = val};
   if (on_device) pack_csr_on_device(M);
@@ -216,9 +217,9 @@ static double timed_refill(const device_matrix *M, const tc_converter *converter
   return 1e3 * (device_seconds() - begin);
 }
 
-static void build_on_device(device_matrix *M, const tc_converter *converter, tc_precision precision, const tc_matrix *A)
+static void build_on_device(device_matrix *M, const tc_converter *converter, tc_precision precision, const tc_matrix *A, const int32_t *row_order)
 {
-  const tc_csr_local local = csr_on_device(M, precision, A);
+  const tc_csr_local local = csr_on_device(M, precision, A, row_order);
 
   M->build_ms = INFINITY;
   for (int repeat = 0; repeat < device_repeats; ++repeat) { // the first one loads kernels
@@ -273,7 +274,6 @@ device_matrix device_pack(const tc_backend *backend, const char *name, tc_precis
   const tc_format    *format = tc_format_find(name);
   const tc_converter *converter;
   device_matrix       M = {.backend = backend};
-  const double       *val;
 
   if (strcmp(name, "csr") == 0) {
     pack_csr(&M, A, values_on_device(&M, A), on_device);
@@ -282,8 +282,16 @@ device_matrix device_pack(const tc_backend *backend, const char *name, tc_precis
   if (format == NULL) device_die(name, "no such format");
   converter = converter_of(backend, name);
   if (!on_device || converter->build == NULL) return pack_on_host(backend, format, precision, A);
-  val = values_on_device(&M, A);
-  build_on_device(&M, converter, precision, A);
+  return device_pack_in_order(backend, name, precision, A, NULL);
+}
+
+device_matrix device_pack_in_order(const tc_backend *backend, const char *name, tc_precision precision, const tc_matrix *A, const int32_t *row_order)
+{
+  const tc_converter *converter = converter_of(backend, name);
+  device_matrix       M         = {.backend = backend};
+  const double       *val       = values_on_device(&M, A);
+
+  build_on_device(&M, converter, precision, A, row_order);
   refill(&M, converter, val);
   return M;
 }

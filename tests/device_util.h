@@ -50,6 +50,8 @@ typedef struct {
 
 /* `format` and `precision` are those of a tc_spmm_kernel; for csr the survey is what is made. On the device if `on_device` and the backend can, else on the host. */
 device_matrix device_pack(const tc_backend *backend, const char *format, tc_precision precision, const tc_matrix *A, int on_device);
+/* A packed format on the device, from rows in an order, or NULL */
+device_matrix device_pack_in_order(const tc_backend *backend, const char *format, tc_precision precision, const tc_matrix *A, const int32_t *row_order);
 /* The same from the host arrays of a view that somebody has built */
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A);
 void          device_unpack(device_matrix *M);

@@ -1,6 +1,7 @@
 #include "narrow_device.h"
 #include "device_cases.h"
 #include "narrow_check.h"
+#include "../bench/row_order.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,11 +132,11 @@ static int is_defined_product(const tc_matrix *A, int32_t n, const double *b, co
   return 1;
 }
 
-static void check_row_major(const narrow_checks *K, const char *name, const tc_matrix *A, int32_t n, int gap)
+static void check_row_major(const narrow_checks *K, const char *name, const tc_matrix *A, int32_t n, int gap, const int32_t *row_order)
 {
   const int64_t   ldb = n + gap, ldc = n + 2 * gap, m = A->num_rows;
   narrow_expected E = narrow_expect(A, K->kernel->precision, narrow_segment(K->kernel->format), n, n > 64 ? 7 : 1, 1);
-  device_matrix   M = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
+  device_matrix   M = row_order ? device_pack_in_order(K->backend, K->kernel->format, K->kernel->precision, A, row_order) : device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 1);
   const int64_t   slots = device_num_slots(&M, K->kernel->format);
   double         *b = narrow_input(&E, n, A->num_cols), *c = malloc(((size_t)m * (size_t)n + 1) * sizeof *c), *left = malloc(((size_t)slots * (size_t)n + 1) * sizeof *left);
   device_array    db = floats_to_device(K->backend, A->num_cols, n, ldb, b, A->num_cols), dc = floats_to_device(K->backend, A->num_rows, 0, ldc, NULL, 0); // half of a NaN in double precision is a zero
@@ -160,6 +161,30 @@ static void check_row_major(const narrow_checks *K, const char *name, const tc_m
   free(left);
 }
 
+/* Tiles of matrices with more clusters than a device has thread blocks for, and of rows in an order of their own */
+static void check_many_clusters(const narrow_checks *K)
+{
+  static const struct {
+    const char *generator;
+    int32_t     size;
+    int         reordered;
+  } cases[] = {{"stencil7", 48, 0}, {"stencil27", 32, 0}, {"elasticity", 20, 0}, {"p2", 16, 0}, {"p2", 16, 1}, {"stencil27_window", 28, 1}};
+
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    int32_t  *order = NULL;
+    tc_matrix A;
+
+    if (tc_generate(tc_generator_find(cases[i].generator), cases[i].size, 1, &A) != TC_OK) device_die(cases[i].generator, tc_last_error());
+    if (cases[i].reordered) {
+      order = malloc((size_t)A.num_rows * sizeof *order);
+      if (order == NULL || tc_row_order_by_halves(&A, order) != TC_OK) device_die(cases[i].generator, "no order");
+    }
+    check_row_major(K, cases[i].generator, &A, 192, 0, order);
+    free(order);
+    tc_matrix_free(&A);
+  }
+}
+
 void narrow_check_row_major(const narrow_checks *K, int small)
 {
   enum { WIDE_ROWS = 40009, WIDE = 1024 }; // thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time
@@ -168,15 +193,16 @@ void narrow_check_row_major(const narrow_checks *K, int small)
 
   if (strcmp(K->kernel->format, "csr") == 0) {
     if (tc_generate(tc_generator_find("webbase"), WIDE_ROWS, 1, &wide) != TC_OK) device_die("webbase", tc_last_error());
-    check_row_major(K, "webbase", &wide, WIDE, 4);
+    check_row_major(K, "webbase", &wide, WIDE, 4, NULL);
     tc_matrix_free(&wide);
   }
+  if (!small && strcmp(K->kernel->format, "bittcf") == 0) check_many_clusters(K);
   for (int i = 0; device_case_at(small, i, &C); ++i) {
     tc_matrix A;
 
     if (tc_generate(C.generator, C.size, 1, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
-    check_row_major(K, C.generator->name, &A, 64, i % 2 * 4);
-    if (i % 5 == 0) check_row_major(K, C.generator->name, &A, 192, 0);
+    check_row_major(K, C.generator->name, &A, 64, i % 2 * 4, NULL);
+    if (i % 5 == 0) check_row_major(K, C.generator->name, &A, 192, 0, NULL);
     tc_matrix_free(&A);
   }
 }

@@ -1,5 +1,6 @@
 #include "spmm_bench.h"
 #include "../bench/cusparse_spmm.h"
+#include "../bench/row_order.h"
 #include "../src/plan/spmm.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,7 +14,7 @@ static const double      group_seconds = 0.02;
 
 typedef struct {
   const char *only; // part of the names of the kernels
-  int         num_widths, num_row_major;
+  int         num_widths, num_row_major, reorder;
   int32_t     widths[MAX_WIDTHS], row_major[MAX_WIDTHS];
 } bench_settings;
 
@@ -24,6 +25,7 @@ typedef struct {
   tc_matrix         A;
   device_array      b, c;
   void             *row_b, *row_c; // blocks of floats, row-major
+  int32_t          *row_order;     // in which rows are packed, or NULL
   void             *scratch;
   size_t            scratch_bytes;
   double           *columns[MAX_WIDTHS]; // the first and the last one of C of the first kernel that ran, for each number of columns
@@ -185,6 +187,7 @@ static void close_case(bench_case *K)
 {
   device_free(&K->b);
   device_free(&K->c);
+  free(K->row_order);
   K->backend->release(K->row_b);
   K->backend->release(K->row_c);
   K->backend->release(K->scratch);
@@ -279,7 +282,7 @@ static void bench_format(bench_case *K, const char *format, tc_precision precisi
   for (int k = 0; k < num; ++k) {
     if (strcmp(kernels[k].format, format) != 0 || kernels[k].precision != precision || kernels[k].min_sm > sm || strstr(kernels[k].name, S->only) == NULL) continue;
     if (!packed) {
-      M      = device_pack(K->backend, format, precision, &K->A, 1);
+      M      = K->row_order ? device_pack_in_order(K->backend, format, precision, &K->A, K->row_order) : device_pack(K->backend, format, precision, &K->A, 1);
       packed = 1;
       print_format(format, &M);
     }
@@ -290,6 +293,20 @@ static void bench_format(bench_case *K, const char *format, tc_precision precisi
   }
   for (int w = 0; packed && strcmp(format, "csr") == 0 && precision == TC_PRECISION_F64 && w < S->num_widths; ++w) bench_first(K, &M, S->widths[w]);
   if (packed) device_unpack(&M);
+}
+
+/* Products by rows once more, with rows packed in an order */
+static void bench_reordered(bench_case *K, int sm, const bench_settings *S)
+{
+  const double   begin   = device_seconds();
+  bench_settings by_rows = *S;
+
+  by_rows.num_widths = 0;
+  K->row_order       = malloc(((size_t)K->A.num_rows + 1) * sizeof *K->row_order);
+  if (K->row_order == NULL) device_die("bench_reordered", "no host memory");
+  if (tc_row_order_by_halves(&K->A, K->row_order) != TC_OK) device_die("bench_reordered", tc_last_error());
+  printf("  rows reordered on the host, %.2f s\n", device_seconds() - begin);
+  bench_format(K, "bittcf", TC_PRECISION_TF32, sm, &by_rows);
 }
 
 static int read_widths(const char *list, int32_t limit, int32_t widths[MAX_WIDTHS])
@@ -304,10 +321,10 @@ static int read_widths(const char *list, int32_t limit, int32_t widths[MAX_WIDTH
   return num;
 }
 
-int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, const char *case_list)
+int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, int reorder, const char *case_list)
 {
-  bench_settings S      = {.only = only};
-  int32_t        widest = 0, widest_row_major = 0;
+  bench_settings S      = {.only = only, .reorder = reorder};
+  int32_t        widest = 1, widest_row_major = 0;
   const char    *list   = case_list ? case_list : usual_cases;
 
   S.num_widths    = read_widths(widths, TC_SPMM_COLUMNS, S.widths);
@@ -329,6 +346,7 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "csr", precision, sm, &S);
     for (tc_precision precision = TC_PRECISION_F64; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bittcf", precision, sm, &S);
     for (tc_precision precision = TC_PRECISION_BF16; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "bcsr", precision, sm, &S);
+    if (S.reorder) bench_reordered(&K, sm, &S);
     close_case(&K);
   }
   return 0;

@@ -6,7 +6,8 @@
 #include "device_util.h"
 
 /*
-  `only`: part of the names of the kernels; `widths`: "32,128"; `row_major`: the same for blocks of floats, row-major, or NULL; `cases`: "elasticity:64,rmat:18", NULL for
+  `only`: part of the names of the kernels; `widths`: "32,128"; `row_major`: the same for blocks of floats, row-major, or NULL, with cuSPARSE beside them; `reorder`: those with
+  rows packed in an order, too; `cases`: "elasticity:64,rmat:18", NULL for
   a table of ten. Returns the exit code.
 */
-int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, const char *cases);
+int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *widths, const char *row_major, int reorder, const char *cases);

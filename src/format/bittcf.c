@@ -77,7 +77,7 @@ static void choose_order(const tc_csr *A, tc_bittcf *T)
     for (int32_t s = 0; s < neighbourhoods; ++s) sample_neighbourhood(A, &orders[i], s, neighbourhoods, &sample[i]);
   }
   best = tc_bittcf_best_order(num, sample);
-  tc_bittcf_set_order(T, &orders[best], &sample[best]);
+  tc_bittcf_set_order(T, &orders[best], &sample[best], A->row_order != NULL);
 }
 
 /* --- packed rows */
