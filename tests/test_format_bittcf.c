@@ -2,7 +2,6 @@
   The BitTCF format on the host: hand-checked windows, every entry in its place, products with exactly the bits that kernels/tc_spmm.h defines.
 */
 #include "test_util.h"
-#include "../bench/row_order.h"
 #include "../kernels/tc_bittcf.h"
 #include "../src/format/bittcf_host.h"
 #include <math.h>
@@ -15,22 +14,16 @@ enum { NUM_WIDTHS = sizeof num_columns / sizeof num_columns[0] };
 static int          shuffled; // are rows packed in a random order?
 static tc_precision precision; // values are there in F64 only
 
-static void pack_in_order(const tc_matrix *A, const int32_t *order, tc_bittcf *T)
-{
-  tc_csr pattern = tc_matrix_pattern(A);
-
-  pattern.row_order = order;
-  pattern.precision = precision;
-  ASSERT_OK(tc_format_bittcf.build(&pattern, T));
-}
-
 static void pack(const tc_matrix *A, tc_bittcf *T)
 {
-  int32_t *order = malloc(((size_t)A->num_rows + 1) * sizeof *order);
+  tc_csr   pattern = tc_matrix_pattern(A);
+  int32_t *order   = malloc(((size_t)A->num_rows + 1) * sizeof *order);
 
   assert_non_null(order);
   tc_random_permutation(A->num_rows, 7, order);
-  pack_in_order(A, shuffled ? order : NULL, T);
+  if (shuffled) pattern.row_order = order;
+  pattern.precision = precision;
+  ASSERT_OK(tc_format_bittcf.build(&pattern, T));
   free(order);
   if (precision != TC_PRECISION_F64) return;
   T->val = malloc(((size_t)A->nnz + 1) * sizeof(double));
@@ -434,51 +427,6 @@ static void failed_allocations(void **state)
   tc_matrix_free(&A);
 }
 
-/* Rows whose numbering tears neighbours apart find each other: fewer groups, and clusters where there were none */
-static void halves_bring_rows_together(void **state)
-{
-  tc_matrix A;
-  tc_bittcf natural, T;
-  int32_t  *order;
-
-  (void)state;
-  precision = TC_PRECISION_TF32;
-  ASSERT_OK(tc_generate(tc_generator_find("stencil27_window"), 30, 1, &A));
-  order = malloc((size_t)A.num_rows * sizeof *order);
-  assert_non_null(order);
-  ASSERT_OK(tc_row_order_by_halves(&A, order));
-  pack(&A, &natural);
-  pack_in_order(&A, order, &T); // fails for what is no permutation
-
-  assert_int_equal(natural.num_clusters, 0);
-  assert_true(T.num_clusters > 0);
-  assert_true(10 * T.num_groups < 6 * natural.num_groups);
-
-  unpack(&natural);
-  unpack(&T);
-  free(order);
-  tc_matrix_free(&A);
-  precision = TC_PRECISION_F64;
-}
-
-static void check_halves(const test_case *C)
-{
-  int32_t  *order = malloc(((size_t)C->A.num_rows + 1) * sizeof *order);
-  tc_bittcf T;
-
-  assert_non_null(order);
-  ASSERT_OK(tc_row_order_by_halves(&C->A, order));
-  pack_in_order(&C->A, order, &T);
-  unpack(&T);
-  free(order);
-}
-
-static void halves_are_permutations(void **state)
-{
-  (void)state;
-  test_all_cases(check_halves);
-}
-
 int main(void)
 {
   const struct CMUnitTest tests[] = {
@@ -490,8 +438,6 @@ int main(void)
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),
-    cmocka_unit_test(halves_bring_rows_together),
-    cmocka_unit_test(halves_are_permutations),
     cmocka_unit_test(order_by_hand),
     cmocka_unit_test(failed_allocations),
   };
