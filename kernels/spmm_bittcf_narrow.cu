@@ -6,7 +6,7 @@
   in B may reach the other rows of a window that refers to it.
 
   Work:   a warp per window and 8 * elements * loads columns of B; the warps of a block own neighbouring windows, neighbouring blocks the same windows and other columns.
-          The last windows come first: those of segments of long rows, which take longest
+          Those of segments of long rows, which take longest, come first
   Lanes:  a row and a column of each tile; `elements` neighbouring columns of a row of B at a time, eight lanes side by side: which columns are the rows of which
           mma.m16n8k8 or m16n8k16 is free, and chosen so that nothing has to change lanes
   Arrays: the view; the copy of B, turned, or B, row-major; C; partial column-major; all device
@@ -68,7 +68,8 @@ template <tc_precision precision, int elements, int loads, typename Output>
 static __global__ void __launch_bounds__(tc_narrow_warps *tc_warp_size, tc_narrow_blocks<elements * loads>) tc_spmm_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const char *__restrict__ dense, uint32_t row_bytes, uint32_t turn, int32_t chunks, const __grid_constant__ Output out)
 {
   const int                 lane = threadIdx.x % tc_warp_size;
-  const int32_t             left = static_cast<int32_t>((gridDim.x - 1 - blockIdx.x) / chunks), w = left * tc_narrow_warps + threadIdx.x / tc_warp_size, first = 8 * elements * loads * (blockIdx.x % chunks);
+  const int32_t             blocks = gridDim.x / chunks, block = (blockIdx.x / chunks + T.num_row_windows / tc_narrow_warps) % blocks;
+  const int32_t             w = block * tc_narrow_warps + threadIdx.x / tc_warp_size, first = 8 * elements * loads * (blockIdx.x % chunks);
   tc_mma_single_accumulator sums[loads * elements / 2] = {};
 
   if (w >= T.num_windows) return;

@@ -10,11 +10,14 @@ struct tc_narrow_cluster_args {
   uint32_t    row_bytes; // from one to the next
   uint32_t    size;      // bytes of a buffer
   int32_t     stages;    // buffers, at most one more than chunks
+  int32_t     resident;  // blocks that run at the same time: as many clusters later the next one begins
   int32_t     chunks;    // of tc_stage_bytes in a row
 };
 
-constexpr int tc_narrow_held = 40; // groups of a window that a warp holds at most
-static_assert(tc_narrow_held % TC_BITTCF_PLACES == 0 && tc_narrow_held > tc_warp_size && TC_BITTCF_NARROW_GROUPS == 2 * tc_warp_size, "the others are loaded in blocks of places, their masks lie with the second 32");
+/* Groups of a window that a warp holds at most, by the warps of a thread block */
+template <int warps>
+constexpr int tc_narrow_held = warps > 12 ? 40 : 44;
+static_assert(TC_BITTCF_NARROW_GROUPS == 2 * tc_warp_size && TC_BITTCF_PLACES % TC_BITTCF_GROUP == 0, "the masks of those that are not held lie with the second 32; their places are named four at a time");
 
 /*
   The tiles of a window: the lane's elements, and where its parts of rows of B are in a buffer, two to a register, in units of 16 bytes. Eight parts of a row are moved
@@ -23,7 +26,7 @@ static_assert(tc_narrow_held % TC_BITTCF_PLACES == 0 && tc_narrow_held > tc_warp
 template <tc_precision precision, int most, bool in_place>
 struct tc_held_narrow_window {
   static constexpr int  groups = tc_narrow_kind<precision>::groups, held = (most + 3) / 4 * 4, elements = 16 / tc_narrow_kind<precision>::bytes;
-  static constexpr bool others = most == tc_narrow_held;
+  static constexpr bool others = most > tc_warp_size;
   using held_masks             = tc_held_masks<others ? TC_BITTCF_NARROW_GROUPS : most>;
   uint32_t             value[held], place_first;
   int                  num;
@@ -90,24 +93,25 @@ struct tc_held_narrow_window {
 
   __device__ __forceinline__ void multiply_others(const tc_bittcf &T, int lane, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2]) const
   {
+    constexpr int      batch = 4;
     const tc_mask_lane element(lane);
 
 #pragma unroll 1
-    for (int i = held; i < num; i += TC_BITTCF_PLACES) {
-      const uint4 named = __ldg(reinterpret_cast<const uint4 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, i, tc_mma_lane(lane).k)));
-      uint32_t    values[TC_BITTCF_PLACES], places[TC_BITTCF_PLACES / 2] = {named.x, named.y, named.z, named.w};
+    for (int i = held; i < num; i += batch) {
+      const uint2 named = __ldg(reinterpret_cast<const uint2 *>(T.place + TC_BITTCF_BLOCK * (size_t)place_first + tc_bittcf_place_of(num, i, tc_mma_lane(lane).k)));
+      uint32_t    values[batch], places[batch / 2] = {named.x, named.y};
 
 #pragma unroll
-      for (int q = 0; q < TC_BITTCF_PLACES; ++q) {
+      for (int q = 0; q < batch; ++q) {
         const uint32_t first = __shfl_sync(tc_full_warp, masks.first[1], (i + q) % tc_warp_size), mask = __shfl_sync(tc_full_warp, masks.mask[1], (i + q) % tc_warp_size);
 
         values[q] = load_value(T, first, mask, element);
         if (!element.is_set(mask)) values[q] = 0;
       }
 #pragma unroll
-      for (int q = 0; q < TC_BITTCF_PLACES / 2; ++q) turn(places[q], lane);
+      for (int q = 0; q < batch / 2; ++q) turn(places[q], lane);
 #pragma unroll
-      for (int q = 0; q < TC_BITTCF_PLACES; q += groups) multiply_step(values + q, places + q / 2, staged, sums);
+      for (int q = 0; q < batch; q += groups) multiply_step(values + q, places + q / 2, staged, sums);
     }
   }
 
@@ -123,17 +127,23 @@ struct tc_held_narrow_window {
   }
 };
 
-/* 128 bytes of each row of a cluster on their way into a buffer, eight threads to a row; `from` is the thread's part of row 0 */
+/* 128 bytes of each row of a cluster on their way into a buffer, eight threads to two rows; `from` is the thread's part of row 0 */
 __device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_cluster_args &args, const char *from, const int32_t *list, int32_t num)
 {
   const uint32_t piece = threadIdx.x % 8;
 
-#pragma unroll 4
-  for (int32_t r = threadIdx.x / 8; r < num; r += blockDim.x / 8) tc_copy_ahead_16(buffer + tc_stage_bytes * r + 16 * (piece + 2 * r & 7), from + static_cast<uint64_t>(list[r]) * args.row_bytes);
+#pragma unroll 2
+  for (int32_t p = threadIdx.x / 8; 2 * p < num; p += blockDim.x / 8) {
+    const uint2    columns = *reinterpret_cast<const uint2 *>(list + 2 * p);
+    const uint32_t to      = buffer + 2 * tc_stage_bytes * p;
+
+    tc_copy_ahead_16(to + 16 * (piece + 4 * p & 7), from + static_cast<uint64_t>(columns.x) * args.row_bytes);
+    if (2 * p + 1 < num) tc_copy_ahead_16(to + tc_stage_bytes + 16 * (piece + 4 * p + 2 & 7), from + static_cast<uint64_t>(columns.y) * args.row_bytes);
+  }
 }
 
 /* What a thread block knows of the lists of its clusters: of this one and the next, and where those of four begin and end */
-struct tc_narrow_lists {
+struct __align__(8) tc_narrow_lists {
   int32_t  list[2][TC_BITTCF_MOST_LISTED];
   uint32_t bounds[4][2];
 };
@@ -216,14 +226,14 @@ __device__ __forceinline__ void tc_prefetch_cluster_window(const tc_bittcf &T, c
   all columns of B; the rows of B that the windows of a cluster share come into shared memory, 128 bytes of each at a time and ahead of their use, those of the next cluster
   following those of one. Structural zeros are multiplied, see tc_spmm_bittcf_narrow_kernel.
 
-  Work:   a thread block per cluster, and then for the one gridDim.x later; a warp per window
+  Work:   a thread block per cluster, and with `onward` then for the one gridDim.x later; a warp per window. Where two thread blocks share a multiprocessor they take turns anyway
   Lanes:  16 bytes of a row of B when copying; then lane 4 g + k has part g of row k of a group, and element (k, g) of its tile
   Arrays: the view; the copy of B, or B, row-major, aligned to 16 bytes; C; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80.  Source: tc_spmm_bittcf_cluster_kernel, in the fragments of
           tc_spmm_bittcf_narrow_kernel
 */
-template <tc_precision precision, int most, int warps, typename Output>
+template <tc_precision precision, int most, int warps, bool onward, typename Output>
 static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<most>) tc_spmm_bittcf_narrow_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_narrow_cluster_args args, const __grid_constant__ Output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
@@ -252,8 +262,9 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
     tiles.load(T, now.W, now.W.num_groups(), now.place_first, masks, lane);
     const int2              rows   = now.w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
     const short2            scales = __ldg(reinterpret_cast<const short2 *>(T.exponent + TC_BITTCF_ROWS * (int64_t)v) + tc_mma_lane(lane).k);
-    const tc_cluster_window next(T, cluster + gridDim.x);
+    const tc_cluster_window next(T, cluster + (onward ? gridDim.x : args.resident));
 
+    if (!onward && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
 #pragma unroll 1
     for (int32_t chunk = 0; chunk < args.chunks; ++chunk) {
       tc_mma_single_accumulator sums[elements / 2] = {};
@@ -261,13 +272,14 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
       tc_copies_done_but(args.stages - 2);
       __syncthreads();
       stream.stage(T, args, lists, from, unused);
-      if (chunk + 1 == args.chunks) masks.load(T, next.W, lane);
+      if (onward && chunk + 1 == args.chunks) masks.load(T, next.W, lane);
       tiles.multiply(T, lane, staged, sums);
       tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk, g, out, sums);
-      if (chunk == 0 && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
+      if (onward && chunk == 0 && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
       unused = staged;
       staged = staged + args.size == top ? bottom : staged + args.size;
     }
+    if (!onward) return;
     now = next;
   }
 }
@@ -283,21 +295,22 @@ constexpr int tc_narrow_fixed_bytes = (int)sizeof(tc_narrow_lists);
 template <tc_precision precision, int most, int warps, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
-  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, Output>;
+  constexpr bool    onward = tc_held_blocks<most> == 1;
+  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, onward, Output>;
   const uint32_t    size   = tc_narrow_stage_size(T);
   tc_cluster_launch launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
-  return tc_launch_grid(name, kernel, dim3((unsigned)std::min(T->num_clusters, launch.resident)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), chunks}, out);
+  return tc_launch_grid(name, kernel, dim3((unsigned)(onward ? std::min(T->num_clusters, launch.resident) : T->num_clusters)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), launch.resident, chunks}, out);
 }
 
 template <tc_precision precision, typename Output>
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t on)
 {
-  if (T->cluster_windows == 12) return tc_launch_narrow_clusters<precision, tc_narrow_held, 12>(name, T, rows, row_bytes, chunks, out, on);
+  if (T->cluster_windows == 12) return tc_launch_narrow_clusters<precision, tc_narrow_held<12>, 12>(name, T, rows, row_bytes, chunks, out, on);
   if (T->widest_window <= 12) return tc_launch_narrow_clusters<precision, 12, 16>(name, T, rows, row_bytes, chunks, out, on);
   if (T->widest_window <= 24) return tc_launch_narrow_clusters<precision, 24, 16>(name, T, rows, row_bytes, chunks, out, on);
-  return tc_launch_narrow_clusters<precision, tc_narrow_held, 16>(name, T, rows, row_bytes, chunks, out, on);
+  return tc_launch_narrow_clusters<precision, tc_narrow_held<16>, 16>(name, T, rows, row_bytes, chunks, out, on);
 }
 
 /* Pieces of tc_stage_bytes in a row of the copy */

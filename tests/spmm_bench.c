@@ -2,6 +2,8 @@
 #include "../bench/cusparse_spmm.h"
 #include "../bench/row_order.h"
 #include "../src/plan/spmm.h"
+#include "../src/plan/spmm_rules.h"
+#include "../src/plan/survey.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -246,16 +248,23 @@ static void bench_row_major(bench_case *K, const device_matrix *M, const tc_spmm
   K->backend->release(scratch);
 }
 
-/* cuSPARSE's algorithms in single precision beside them, B and C by rows; one that was far behind is not tried with more columns */
-static void bench_cusparse(bench_case *K, const bench_settings *S)
+/* What the rules say, and cuSPARSE's algorithms in single precision beside our kernels, B and C by rows; one that was far behind is not tried with more columns */
+static void bench_around(bench_case *K, const bench_settings *S)
 {
   static const int algorithms[] = {2, 3, 1};
   device_matrix    M = device_pack(K->backend, "csr", TC_PRECISION_F64, &K->A, 1);
   int              slow[] = {0, 0, 0};
+  tc_survey        survey;
+
+  device_check(K->backend, tc_survey_now(K->backend, &M.view.csr, &survey, NULL), "survey");
+  const tc_spmm_traits traits = tc_spmm_traits_of(&M.view.csr, &survey);
+
+  K->backend->release(survey.list);
 
   for (int w = 0; w < S->num_row_major; ++w) {
     double best = INFINITY, spread = 0;
 
+    printf("  rules for blocks by rows: n %3d  %s\n", S->row_major[w], tc_spmm_rule_by_rows(&traits, S->row_major[w]));
     for (int a = 0; a < 3; ++a) {
       if (slow[a]) continue;
       const cusparse_spmm_settings settings = {.algorithm = algorithms[a], .row_major = 1, .precision = TC_PRECISION_F32, .n = S->row_major[w]};
@@ -343,7 +352,7 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
     open_case(&K, backend, name, size, widest);
     printf("%s %d: %d x %d, %lld entries\n", name, size, K.A.num_rows, K.A.num_cols, (long long)K.A.nnz);
     if (widest_row_major > 0) make_row_major(&K, widest_row_major);
-    if (widest_row_major > 0) bench_cusparse(&K, &S);
+    if (widest_row_major > 0) bench_around(&K, &S);
     bench_format(&K, "csr", TC_PRECISION_F64, sm, &S);
     bench_format(&K, "hybrid", TC_PRECISION_F64, sm, &S);
     for (tc_precision precision = TC_PRECISION_F32; precision <= TC_PRECISION_F16; ++precision) bench_format(&K, "csr", precision, sm, &S);

@@ -64,6 +64,18 @@ static const rule_row narrow_rules[] = {
   {"csr",    0, {{0}}                                           },
 };
 
+/*
+  The same for blocks of floats, row-major, in TF32. Fitted to
+    test_spmm_kernels -bench 1 -row-major 128,256,512 -case (the cases of docs/performance-narrow.md, "By rows")
+*/
+static const rule_row rules_by_rows[] = {
+  {"csr",    1, {AT_LEAST(LONGEST_ROW, 256)}               },
+  {"csr",    1, {BELOW(PER_TILE, 5.2)}                     },
+  {"csr",    1, {BELOW(MEAN_ROW, 5)}                       },
+  {"csr",    2, {BELOW(COLUMNS, 256), BELOW(PER_TILE, 6)}  },
+  {"bittcf", 0, {{0}}                                      },
+};
+
 #undef AT_LEAST
 #undef BELOW
 
@@ -110,22 +122,34 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
   return n * (conversions[c].gain_per_entry * T->entries + conversions[c].gain_per_row * T->rows);
 }
 
-const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, tc_precision precision, int *rule)
+static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const int       narrow = precision != TC_PRECISION_F64, num = (int)(narrow ? sizeof narrow_rules / sizeof narrow_rules[0] : sizeof rules / sizeof rules[0]);
-  const rule_row *row    = narrow ? narrow_rules : rules;
   const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [ENTRIES] = T->entries, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile};
 
   while (*rule < num) {
-    const int r     = (*rule)++;
-    int       holds = 1;
+    const rule_row *R     = &rules_of[(*rule)++];
+    int             holds = 1;
 
-    for (int c = 0; c < row[r].num; ++c) {
-      const condition *C = &row[r].condition[c];
+    for (int c = 0; c < R->num; ++c) {
+      const condition *C = &R->condition[c];
 
       holds = holds && of[C->quantity] >= C->at_least && of[C->quantity] < C->below;
     }
-    if (holds) return row[r].format;
+    if (holds) return R->format;
   }
   return NULL;
+}
+
+#define NUM_RULES(table) ((int)(sizeof(table) / sizeof((table)[0])))
+
+const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, tc_precision precision, int *rule)
+{
+  return precision != TC_PRECISION_F64 ? next_of(narrow_rules, NUM_RULES(narrow_rules), T, n, rule) : next_of(rules, NUM_RULES(rules), T, n, rule);
+}
+
+const char *tc_spmm_rule_by_rows(const tc_spmm_traits *T, int32_t n)
+{
+  int rule = 0;
+
+  return next_of(rules_by_rows, NUM_RULES(rules_by_rows), T, n, &rule);
 }

@@ -17,6 +17,9 @@ tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *surve
 /* The format of the next rule of that precision that holds, from rule *rule on, which moves behind it; NULL at the end */
 const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, tc_precision precision, int *rule);
 
+/* The format for blocks of floats, row-major, in TF32 */
+const char *tc_spmm_rule_by_rows(const tc_spmm_traits *traits, int32_t n);
+
 /* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR */
 int    tc_spmm_conversion_find(const char *format);
 double tc_spmm_conversion_ms(int conversion, const tc_spmm_traits *traits);
