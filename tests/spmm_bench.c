@@ -3,7 +3,6 @@
 #include "../bench/row_order.h"
 #include "../src/plan/spmm.h"
 #include "../src/plan/spmm_rules.h"
-#include "../src/plan/survey.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,6 +3,7 @@
   in test_survey.c.
 */
 #include "spmm_test.h"
+#include "../src/plan/spmm_rules.h"
 #include <string.h>
 
 static const tc_spmm_options by_default = {NULL};
@@ -219,9 +220,35 @@ static void choices(void **state)
   }
 }
 
+/* Blocks by rows: C costs the same wherever its rows are, so other rules hold */
+static void rules_by_rows(void **state)
+{
+  static const struct {
+    const char    *name;
+    tc_spmm_traits traits;
+    int32_t        n;
+    const char    *format;
+  } cases[] = {
+    {"stencil27:100",   {.entries = 26463592, .rows = 1000000, .mean_row = 26.5, .longest_row = 27,    .scattered = 0.02, .per_tile = 9.62},  128, "bittcf"},
+    {"stencil7:110",    {.entries = 9244400,  .rows = 1331000, .mean_row = 6.9,  .longest_row = 7,     .scattered = 0.01, .per_tile = 5.33},  128, "csr"   },
+    {"stencil7:110",    {.entries = 9244400,  .rows = 1331000, .mean_row = 6.9,  .longest_row = 7,     .scattered = 0.01, .per_tile = 5.33},  512, "bittcf"},
+    {"four:724",        {.entries = 2094532,  .rows = 524176,  .mean_row = 4.0,  .longest_row = 4,     .scattered = 0.00, .per_tile = 7.11},  512, "csr"   },
+    {"p2:32",           {.entries = 7678721,  .rows = 274625,  .mean_row = 28.0, .longest_row = 65,    .scattered = 0.92, .per_tile = 8.37},  128, "bittcf"},
+    {"like_cop20k_A",   {.entries = 2635238,  .rows = 121192,  .mean_row = 21.7, .longest_row = 81,    .scattered = 0.98, .per_tile = 4.12},  512, "csr"   },
+    {"webbase:1000000", {.entries = 2932972,  .rows = 1000000, .mean_row = 2.9,  .longest_row = 4700,  .scattered = 0.99, .per_tile = 4.03},  256, "csr"   },
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    const char *format = tc_spmm_rule_by_rows(&cases[i].traits, cases[i].n);
+
+    if (strcmp(format, cases[i].format) != 0) fail_msg("%s, %d columns: %s, expected %s", cases[i].name, cases[i].n, format, cases[i].format);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_by_rows)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
