@@ -226,7 +226,7 @@ __device__ __forceinline__ void tc_prefetch_cluster_window(const tc_bittcf &T, c
   all columns of B; the rows of B that the windows of a cluster share come into shared memory, 128 bytes of each at a time and ahead of their use, those of the next cluster
   following those of one. Structural zeros are multiplied, see tc_spmm_bittcf_narrow_kernel.
 
-  Work:   a thread block per cluster, and with `onward` then for the one gridDim.x later; a warp per window. Where two thread blocks share a multiprocessor they take turns anyway
+  Work:   a thread block per cluster, and with `onward` then for the one gridDim.x later; a warp per window
   Lanes:  16 bytes of a row of B when copying; then lane 4 g + k has part g of row k of a group, and element (k, g) of its tile
   Arrays: the view; the copy of B, or B, row-major, aligned to 16 bytes; C; all device
   Writes: C once for each row
@@ -295,7 +295,7 @@ constexpr int tc_narrow_fixed_bytes = (int)sizeof(tc_narrow_lists);
 template <tc_precision precision, int most, int warps, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
-  constexpr bool    onward = tc_held_blocks<most> == 1;
+  constexpr bool    onward = warps > 12 && tc_held_blocks<most> == 1; // what else was measured was slower, docs/performance-narrow.md
   const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, onward, Output>;
   const uint32_t    size   = tc_narrow_stage_size(T);
   tc_cluster_launch launch;

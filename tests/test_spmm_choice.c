@@ -234,6 +234,7 @@ static void rules_by_rows(void **state)
     {"stencil7:110",    {.entries = 9244400,  .rows = 1331000, .mean_row = 6.9,  .longest_row = 7,     .scattered = 0.01, .per_tile = 5.33},  512, "bittcf"},
     {"four:724",        {.entries = 2094532,  .rows = 524176,  .mean_row = 4.0,  .longest_row = 4,     .scattered = 0.00, .per_tile = 7.11},  512, "csr"   },
     {"p2:32",           {.entries = 7678721,  .rows = 274625,  .mean_row = 28.0, .longest_row = 65,    .scattered = 0.92, .per_tile = 8.37},  128, "bittcf"},
+    {"like_mip1",       {.entries = 10292709, .rows = 66463,   .mean_row = 154.9, .longest_row = 66395, .scattered = 0.31, .per_tile = 15.9}, 128, "bittcf"},
     {"like_cop20k_A",   {.entries = 2635238,  .rows = 121192,  .mean_row = 21.7, .longest_row = 81,    .scattered = 0.98, .per_tile = 4.12},  512, "csr"   },
     {"webbase:1000000", {.entries = 2932972,  .rows = 1000000, .mean_row = 2.9,  .longest_row = 4700,  .scattered = 0.99, .per_tile = 4.03},  256, "csr"   },
   };
