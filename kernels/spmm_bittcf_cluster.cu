@@ -158,7 +158,7 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
   const tc_bittcf *T          = static_cast<const tc_bittcf *>(view);
-  const bool       share_much = 10 * T->num_pairs <= 9 * T->num_groups, soon_done = T->widest_window <= 12;
+  const bool       share_much = 10 * T->num_listed <= 9 * T->num_groups, soon_done = T->widest_window <= 12;
 
   return T->num_clusters > 0 && T->precision == TC_PRECISION_F64 && n > 32 && (share_much || soon_done);
 }
