@@ -99,11 +99,9 @@ result() { # name, status, why
   esac >>"$out/results.tsv"
 }
 
-# A program that has not ended in time says where it is before it is killed (stack.c); mpiexec passes the signal on
+# A program that has not ended in time says where it is before it is killed, with all that it has started
 limited() { # seconds, command
-  local seconds=$1
-  shift
-  timeout -s USR1 -k 10 "$seconds" env LD_PRELOAD="$work/libstack.so" "$@"
+  LD_PRELOAD=$work/libstack.so python3 "$work/limited.py" "$@"
 }
 
 # a program whose last line is "N passed, N failed, N skipped"
