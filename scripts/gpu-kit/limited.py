@@ -1,12 +1,14 @@
 """limited.py SECONDS COMMAND ... - runs a command, in a session of its own, for so long. When the time is up all its processes say where they are: their threads as the kernel
-sees them, and by SIGUSR1 (stack.c) the stack of the first one. Then they end, and the status is 124, else it is the command's."""
+sees them, what cuda-gdb sees, if there is one, of kernels and stacks, and by SIGUSR1 (stack.c) the stack of the first thread. Then they end, and the status is 124, else it is the command's."""
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 
 TIMED_OUT = 124
+DEBUGGER_SECONDS = 30
 
 
 def read(*path):
@@ -39,6 +41,18 @@ def describe(pid):
         print(f'  thread {thread} {read(*where, "comm")}, state {"".join(state)}, waits in {read(*where, "wchan")}, system call {read(*where, "syscall")}', file=sys.stderr)
 
 
+def debug(pid):
+    """Kernels that run on the device, and the stacks of all threads"""
+    debugger = shutil.which('cuda-gdb')
+    if not debugger or 'libcuda.so' not in read(str(pid), 'maps'):
+        return
+    commands = [word for command in ('info cuda kernels', 'thread apply all backtrace 16') for word in ('-ex', command)]
+    try:
+        subprocess.run([debugger, '--batch', '-p', str(pid), *commands], stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr, timeout=DEBUGGER_SECONDS, start_new_session=True)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        print(f'cuda-gdb: {error}', file=sys.stderr)
+
+
 def send(session, number):
     for pid in members(session):
         try:
@@ -60,9 +74,12 @@ def main():
         return status if status >= 0 else 128 - status
     except subprocess.TimeoutExpired:
         pass
-    for pid in members(child.pid):
+    stopped = members(child.pid)
+    for pid in stopped:
         describe(pid)
     sys.stderr.flush()
+    for pid in stopped:
+        debug(pid)
     send(child.pid, signal.SIGUSR1)
     time.sleep(5)
     send(child.pid, signal.SIGKILL)
