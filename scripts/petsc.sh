@@ -67,7 +67,8 @@ build() {
   say "configuring PETSc $petsc_release ($arch): ${options[*]}"
   env -u PETSC_DIR -u PETSC_ARCH -u MAKEFLAGS -u MAKELEVEL ./configure PETSC_ARCH="$arch" "${options[@]}" 2>&1 | progress "$cache/$arch.configure.log" 100 || { tail -30 "$cache/$arch.configure.log" >&2; die "configure failed: $cache/$arch.configure.log"; }
   say "building PETSc $petsc_release ($arch), some minutes"
-  make PETSC_DIR="$dir" PETSC_ARCH="$arch" MAKE_NP="$(jobs_wanted)" all 2>&1 | progress "$cache/$arch.make.log" 200 || { tail -30 "$cache/$arch.make.log" >&2; die "the build failed: $cache/$arch.make.log"; }
+  # MAKE_LOAD: its own limit is the number of cores, at which a machine with anything else to do compiles one file at a time
+  make PETSC_DIR="$dir" PETSC_ARCH="$arch" MAKE_NP="$(jobs_wanted)" MAKE_LOAD=1000 all 2>&1 | progress "$cache/$arch.make.log" 200 || { tail -30 "$cache/$arch.make.log" >&2; die "the build failed: $cache/$arch.make.log"; }
   touch "$stamp"
   say "PETSc $petsc_release ($arch) is ready"
 }
