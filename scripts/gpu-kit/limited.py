@@ -42,11 +42,11 @@ def describe(pid):
 
 
 def debug(pid):
-    """Kernels that run on the device, and the stacks of all threads"""
+    """Kernels that run on the device, and the stack of the first thread. cuda-gdb attaches with SIGURG: programs of PETSc need -no_signal_handler"""
     debugger = shutil.which('cuda-gdb')
     if not debugger or 'libcuda.so' not in read(str(pid), 'maps'):
         return
-    commands = [word for command in ('info cuda kernels', 'thread apply all backtrace 16') for word in ('-ex', command)]
+    commands = [word for command in ('info cuda kernels', 'thread apply 1 backtrace 48') for word in ('-ex', command)]
     try:
         subprocess.run([debugger, '--batch', '-p', str(pid), *commands], stdin=subprocess.DEVNULL, stdout=sys.stderr, stderr=sys.stderr, timeout=DEBUGGER_SECONDS, start_new_session=True)
     except (OSError, subprocess.TimeoutExpired) as error:

@@ -99,9 +99,9 @@ result() { # name, status, why
   esac >>"$out/results.tsv"
 }
 
-# A program that has not ended in time says where it is before it is killed, with all that it has started
+# A program that has not ended in time says where it is before it is killed, with all that it has started. PETSc would take the signals that this needs.
 limited() { # seconds, command
-  LD_PRELOAD=$work/libstack.so python3 "$work/limited.py" "$@"
+  PETSC_OPTIONS="${PETSC_OPTIONS:-} -no_signal_handler" LD_PRELOAD=$work/libstack.so python3 "$work/limited.py" "$@"
 }
 
 # a program whose last line is "N passed, N failed, N skipped"

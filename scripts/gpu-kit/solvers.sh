@@ -94,9 +94,10 @@ blocks_of() { # name for a failure, processes, options of ex2
     END { if (bad || !n) print "solve/" name where "/np" np, "failed", "ended with" bad }' "$log" >>"$out/results.tsv"
 }
 
-# Conjugate gradients whose preconditioner has rounded matrices. The program fails if fp32 or fp16 take more than one iteration more or less than fp64.
+# Conjugate gradients whose preconditioner has rounded matrices. The program fails if fp32 or fp16 take more than one iteration more or less than fp64. Sparse products
+# of the set-up, which is not timed, are the host's: cuSPARSE's do not always end, with either type, when multigrid is set up again (docs/performance.md, defects of others).
 narrow_preconditioner() { # points
-  tutorial 1 ex3 -n "$1" -check
+  tutorial 1 ex3 -n "$1" -check -matmatmult_backend_cpu -matptap_backend_cpu -mattransposematmult_backend_cpu -mat_product_algorithm_backend_cpu
   awk -v OFS='\t' -v points="$1" -v table="$out/solvers.tsv" '
     $1 ~ /^(fp|bf)[0-9]+$/ { print "ex3_" points, 1, "aijtccusparse", $2, $3, $4, "-", points^3, 7 * points^3 - 6 * points^2, 1, $1, "-", "-" >>table; taken = taken " " $1 " " $2; n++ }
     /^status/ { status = $2 }
