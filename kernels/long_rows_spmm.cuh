@@ -39,6 +39,28 @@ struct tc_segment_sums {
   }
 };
 
+/* The sum of `num` sums, `stride` doubles apart, that this kernel or one before has written */
+__device__ __forceinline__ double tc_sum_of_segments(const double *sums, int32_t num, int32_t stride)
+{
+  constexpr int ahead = 16; // in flight
+  double        sum   = 0.0;
+
+#pragma unroll 1
+  for (int32_t s = 0; s < num; s += ahead) {
+    double next[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = __ldcg(sums + (int64_t)min(s + i, num - 1) * stride);
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      const double further = __dadd_rn(sum, next[i]);
+
+      sum = s + i < num ? further : sum;
+    }
+  }
+  return sum;
+}
+
 constexpr int tc_add_threads = 128;
 
 /*
@@ -53,30 +75,12 @@ constexpr int tc_add_threads = 128;
 template <typename number>
 static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kernel(const __grid_constant__ tc_segment_sums<number> S)
 {
-  constexpr int ahead   = 16; // sums in flight
   const int64_t element = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
   const int32_t r = (int32_t)(element / S.width), j = (int32_t)(element % S.width);
-  double        sum = 0.0;
 
   tc_wait_for_kernel_before();
   if (r >= S.num_rows || j >= S.n) return;
-  const int32_t       num  = S.num(r);
-  const double *const mine = S.of(r) + j;
-
-#pragma unroll 1
-  for (int32_t s = 0; s < num; s += ahead) {
-    double next[ahead];
-
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) next[i] = mine[(int64_t)min(s + i, num - 1) * S.width];
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      const double further = __dadd_rn(sum, next[i]);
-
-      sum = s + i < num ? further : sum;
-    }
-  }
-  S.put(r, j, sum);
+  S.put(r, j, tc_sum_of_segments(S.of(r) + j, S.num(r), S.width));
 }
 
 /*

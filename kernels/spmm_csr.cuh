@@ -13,7 +13,8 @@
           heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
-  Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others
+  Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
+          rows of C, too, by the last of their segments to arrive
   Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
           memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
@@ -24,12 +25,13 @@ struct tc_csr_rows {
   uint32_t    stride; // bytes
 };
 
-template <tc_precision precision_of_b, int columns, bool is_deep>
+template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;
   static constexpr bool scaled     = precision != TC_PRECISION_F64;
   static constexpr int  width      = columns;
   static constexpr bool deep       = is_deep;
+  static constexpr bool adds       = adds_segments;
   static constexpr int  rows       = 32; // of a thread block
   static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
   static constexpr int  vectors    = width > 64 ? 2 / pairs : 1;
@@ -44,6 +46,7 @@ constexpr int tc_csr_batch    = 16;   // rows of B that a group with a column pe
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
 constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
+constexpr int tc_csr_segments = 3;    // entries of 4 that are in segments, at most, where the last segment of a row adds up all
 
 /* An element of B in memory */
 template <tc_precision precision>
@@ -242,17 +245,41 @@ __device__ __forceinline__ int32_t tc_csr_long_of_segment(const tc_csr_view &A, 
   return low;
 }
 
+/*
+  The sum of a segment of long row r is in `partial`: the group of lanes of the last one to arrive adds up those of all of them. The counter decides who adds, not in
+  which order.
+*/
+template <class shape>
+__device__ __forceinline__ void tc_csr_arrive(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, int32_t r, int32_t j)
+{
+  constexpr int  lanes   = shape::deep_lanes;
+  const int      lane    = threadIdx.x % lanes;
+  const unsigned group   = (tc_full_warp >> (tc_warp_size - lanes)) << (threadIdx.x % tc_warp_size - lane);
+  const int32_t  first   = A.long_first[r], num = A.long_first[r + 1] - first;
+  int32_t *const arrived = A.arrived + (int64_t)TC_SPMM_CHUNKS * r + j / lanes;
+  int            last    = 0;
+
+  __threadfence();
+  __syncwarp(group);
+  if (lane == 0) last = atomicAdd(arrived, 1) == num - 1;
+  if (!__shfl_sync(group, last, 0, lanes)) return;
+  __threadfence();
+  const double sum = tc_sum_of_segments(partial + (int64_t)first * shape::width + j, num, shape::width);
+
+  if (lane == 0) *arrived = 0;
+  if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
+}
+
 /* Item `item` of the segments and the heavy rows, each as many times as there are chunks of columns */
 template <class shape>
 __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, const int32_t *top, int64_t item, int lane, tc_csr_entries &entries)
 {
   const int32_t s = (int32_t)(item / shape::chunks), j = (int32_t)(item % shape::chunks) * shape::deep_lanes + lane;
   const bool    used = s < A.num_segments + A.num_heavy, heavy = s >= A.num_segments;
-  int32_t       row = 0, begin = 0, end = 0;
+  int32_t       low = 0, row = 0, begin = 0, end = 0;
 
   if (used) {
-    const int32_t low = tc_csr_long_of_segment(A, s, heavy ? 0 : A.num_long - 1);
-
+    low   = tc_csr_long_of_segment(A, s, heavy ? 0 : A.num_long - 1);
     row   = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
     begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low]));
     end   = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
@@ -261,6 +288,9 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
 
   if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
   if (used && heavy && j < args.n) tc_csr_put(sum, args, row, j);
+  if constexpr (shape::adds) {
+    if (used && !heavy) tc_csr_arrive<shape>(A, args, partial, low, j);
+  }
 }
 
 template <class shape>
@@ -315,11 +345,10 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
 }
 
-template <tc_precision precision, int width, bool deep>
+template <class shape>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
-  using shape                 = tc_csr_shape<precision, width, deep>;
-  constexpr int shared        = sizeof(double) * shape::rows * (width + 1);
+  constexpr int shared        = sizeof(double) * shape::rows * (shape::width + 1);
   constexpr int groups        = shape::threads / shape::deep_lanes;
   const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
   const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
@@ -333,18 +362,26 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
   the device is full a few times (docs/performance.md).
 
+  The sums of segments are added by the last of a row to arrive, while other rows are summed. Where there are few others, nothing hides the counters, and a launch is cheaper.
+
   `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are. `early`: as soon as the kernel
   before lets it, which must not write to A then.
 */
 template <tc_precision precision, int width>
 static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream, bool early = false)
 {
-  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false>::lanes;
+  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, false>::lanes;
   const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
   int           processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  if (A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors) TC_CALL((tc_launch_csr_shape<precision, width, true>(name, A, args, B, partial, top, early, stream)));
-  else TC_CALL((tc_launch_csr_shape<precision, width, false>(name, A, args, B, partial, top, early, stream)));
+  const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
+
+  if (A->num_long > 0 && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= tc_csr_segments * A->nnz) {
+    if (deep) return tc_launch_csr_shape<tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
+    return tc_launch_csr_shape<tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
+  }
+  if (deep) TC_CALL((tc_launch_csr_shape<tc_csr_shape<precision, width, true, false>>(name, A, args, B, partial, top, early, stream)));
+  else TC_CALL((tc_launch_csr_shape<tc_csr_shape<precision, width, false, false>>(name, A, args, B, partial, top, early, stream)));
   return tc_add_segments<double>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
 }

@@ -172,8 +172,8 @@ __device__ __forceinline__ void tc_list_before(const int32_t *__restrict__ bins_
   Work:   a thread block per chunk of rows, a warp per part of it: counts its rows bin by bin, sees where those of its bins go, and lists them. Heavy rows of the same length
           stay in their order, and so the lists are those that the host makes
   Lanes:  consecutive rows
-  Arrays: the view without values, its heavy_from; counts and bins_of of the survey; list [2 num_long + 1 + num_heavy]; all device
-  Writes: list
+  Arrays: the view without values, its heavy_from; counts and bins_of of the survey; list as in tc_survey; all device
+  Writes: list, its zeros by the first block
   Launch: tc_list_threads per block, 33 KiB of shared memory.  Needs: sm_70.  Source: a stable counting sort
 */
 static __global__ void __launch_bounds__(tc_list_threads) tc_survey_list_kernel(const __grid_constant__ tc_csr_view A, const tc_survey_counts *__restrict__ counts, const int32_t *__restrict__ bins_of, int32_t *list)
@@ -188,6 +188,7 @@ static __global__ void __launch_bounds__(tc_list_threads) tc_survey_list_kernel(
   int32_t      *first = list + num_long, *heavy = first + num_long + 1, longer;
 
   if (chunk == 0 && threadIdx.x == 0) first[num_long] = counts->sums.num_segments;
+  for (int64_t i = threadIdx.x; chunk == 0 && i < (int64_t)TC_SPMM_CHUNKS * num_long; i += tc_list_threads) heavy[counts->sums.num_heavy + i] = 0;
   if (!__syncthreads_or(threadIdx.x < TC_BIN_SEGMENTS && bins_of[(int64_t)TC_BINS * chunk + threadIdx.x] > 0)) return;
   for (int b = threadIdx.x; b < tc_list_warps * TC_BINS; b += tc_list_threads) place[b / TC_BINS][b % TC_BINS] = 0;
   tc_list_before(bins_of, chunk, before);
@@ -354,7 +355,7 @@ static tc_status tc_survey_lists(const tc_csr_view &A, const tc_survey_begun *be
   void *list;
 
   if (S->num_long + S->num_heavy == 0) return TC_OK;
-  TC_CALL(tc_memory_alloc((2 * (size_t)S->num_long + 1 + (size_t)S->num_heavy) * sizeof *S->list, &list));
+  TC_CALL(tc_memory_alloc(tc_survey_list_bytes(S->num_long, S->num_heavy), &list));
   S->list = static_cast<int32_t *>(list);
   return tc_launch("tc_survey_list", tc_survey_list_kernel, tc_survey_num_chunks(A.num_rows), tc_list_threads, stream, A, begun->counts, begun->bins_of, S->list);
 }

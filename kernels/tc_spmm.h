@@ -19,7 +19,8 @@
 
 enum {
   TC_SPMM_SEGMENT = 256, // part of the definition of the result's bits
-  TC_SPMM_COLUMNS = 128  // columns of B that one launch handles at most: bounds the row-major scratch
+  TC_SPMM_COLUMNS = 128, // columns of B that one launch handles at most: bounds the row-major scratch
+  TC_SPMM_CHUNKS  = TC_SPMM_COLUMNS / 32 // parts of them for which the segments of a long row are counted apart
 };
 
 /*
@@ -35,6 +36,7 @@ typedef struct {
   const int32_t *long_row, *long_first;  // [num_long] row; [num_long + 1] first segment
   int32_t        num_heavy, heavy_from;  // heavy rows, and how many entries they have at least
   const int32_t *heavy_row;              // [num_heavy] row, longest first
+  int32_t       *arrived;                // [num_long, TC_SPMM_CHUNKS] segments that a product has summed up: zeros before and after
 } tc_csr_view;
 
 /* The dense side, local, column-major: B [num_cols of A, n] or its transpose, C [num_rows of A, n], n <= TC_SPMM_COLUMNS per launch */

@@ -26,8 +26,14 @@ typedef struct {
   int32_t  num_long, num_segments, num_heavy, heavy_from; // as in tc_csr_view
   int64_t  sampled, far;                                  // entries of a sample of rows, and those of them whose column is not near that of the entry above
   int64_t  in_windows, columns;                           // entries of a sample of windows, and how many distinct columns each has, summed up
-  int32_t *list;                                          // [num_long] long rows, [num_long + 1] first segments, [num_heavy] heavy rows; NULL if there are none
+  int32_t *list;                                          // [num_long] long rows, [num_long + 1] first segments, [num_heavy] heavy rows, zeros [num_long, TC_SPMM_CHUNKS]; NULL if there are none
 } tc_survey;
+
+/* Bytes of `list` */
+TC_SURVEY_BOTH size_t tc_survey_list_bytes(int32_t num_long, int32_t num_heavy)
+{
+  return sizeof(int32_t) * ((2 + TC_SPMM_CHUNKS) * (size_t)num_long + 1 + (size_t)num_heavy);
+}
 
 TC_SURVEY_BOTH int32_t tc_survey_heavy_from(int32_t num_rows, int64_t nnz)
 {

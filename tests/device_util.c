@@ -141,7 +141,7 @@ static void pack_csr_on_host(device_matrix *M, const tc_matrix *A)
   rows.row_ptr = row_ptr;
   rows.col     = A->col;
   if (tc_survey_host(&rows, &survey) != TC_OK) device_die("csr", tc_last_error());
-  list = survey.list ? keep(M, local_bytes(M->backend, (2 * (size_t)survey.num_long + 1 + (size_t)survey.num_heavy) * sizeof *list, survey.list)) : NULL;
+  list = survey.list ? keep(M, local_bytes(M->backend, tc_survey_list_bytes(survey.num_long, survey.num_heavy), survey.list)) : NULL;
   tc_survey_put(&survey, list, &M->view.csr);
   free(survey.list);
   free(row_ptr);

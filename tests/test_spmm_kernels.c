@@ -263,7 +263,7 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
 static int32_t *lists_of(const device_matrix *M, size_t *bytes)
 {
   const tc_csr_view *V    = &M->view.csr;
-  int32_t           *list = malloc(*bytes = V->long_row ? (2 * (size_t)V->num_long + 1 + (size_t)V->num_heavy) * sizeof *list : 0);
+  int32_t           *list = malloc(*bytes = V->long_row ? tc_survey_list_bytes(V->num_long, V->num_heavy) : 0);
 
   if (*bytes > 0) device_check(M->backend, M->backend->download(list, V->long_row, *bytes, NULL), "download");
   return list;

@@ -74,7 +74,7 @@ static tc_status list_rows(const tc_csr_view *rows, int32_t *place, tc_survey *S
   int32_t *first, *heavy, r = 0;
 
   if (S->num_long + S->num_heavy == 0) return TC_OK;
-  S->list = malloc((2 * (size_t)S->num_long + 1 + (size_t)S->num_heavy) * sizeof *S->list);
+  S->list = calloc(tc_survey_list_bytes(S->num_long, S->num_heavy), 1);
   TC_CHECK(S->list != NULL, TC_ERR_MEMORY, "no host memory for a list of %d long and %d heavy rows", S->num_long, S->num_heavy);
   first    = S->list + S->num_long;
   heavy    = first + S->num_long + 1;
@@ -102,7 +102,7 @@ tc_status tc_survey_host(const tc_csr_view *rows, tc_survey *survey)
   return list_rows(rows, place, survey);
 }
 
-void tc_survey_put(const tc_survey *survey, const int32_t *list, tc_csr_view *view)
+void tc_survey_put(const tc_survey *survey, int32_t *list, tc_csr_view *view)
 {
   view->num_long     = survey->num_long;
   view->num_segments = survey->num_segments;
@@ -111,4 +111,5 @@ void tc_survey_put(const tc_survey *survey, const int32_t *list, tc_csr_view *vi
   view->long_row     = list;
   view->long_first   = list ? list + survey->num_long : NULL;
   view->heavy_row    = list ? list + 2 * (int64_t)survey->num_long + 1 : NULL;
+  view->arrived      = list ? list + 2 * (int64_t)survey->num_long + 1 + survey->num_heavy : NULL;
 }

@@ -8,4 +8,4 @@
 tc_status tc_survey_host(const tc_csr_view *rows, tc_survey *survey);
 
 /* Puts the lists into the view; `list` is where that of the survey is now */
-void tc_survey_put(const tc_survey *survey, const int32_t *list, tc_csr_view *view);
+void tc_survey_put(const tc_survey *survey, int32_t *list, tc_csr_view *view);
