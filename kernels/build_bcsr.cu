@@ -106,10 +106,8 @@ extern "C" tc_status tc_build_bcsr(const tc_csr_local *A, void *view, void **sla
   tc_bcsr_build B = {};
 
   *slab = nullptr;
-  TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0 && A->nnz >= 0, TC_ERR_ARG, "negative dimension: %d x %d, %lld nonzeros", A->num_rows, A->num_cols, (long long)A->nnz);
+  TC_CALL(tc_check_local(A, "bcsr", INT32_MAX - TC_BCSR_ROWS));
   TC_CHECK(A->precision == TC_PRECISION_BF16 || A->precision == TC_PRECISION_F16, TC_ERR_UNSUPPORTED, "format bcsr keeps values of 16 bits only");
-  TC_CHECK(A->num_rows <= INT32_MAX - TC_BCSR_ROWS, TC_ERR_LIMIT, "%d rows, format bcsr holds at most %d", A->num_rows, INT32_MAX - TC_BCSR_ROWS);
-  TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
   B.A      = A;
   B.stream = static_cast<cudaStream_t>(stream);
   B.T.num_rows     = A->num_rows;

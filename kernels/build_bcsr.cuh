@@ -2,8 +2,8 @@
   Kernels that build a tc_bcsr on the device: what src/format/bcsr.c does for a window, a warp does here, and so every choice is the same.
 */
 #pragma once
+#include "merge_rows.cuh"
 #include "tc_bcsr.h"
-#include "tc_device.cuh"
 
 constexpr int tc_bcsr_build_threads = 128, tc_bcsr_build_warps = tc_bcsr_build_threads / tc_warp_size;
 
@@ -189,22 +189,19 @@ static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_wi
 
   if (w == num_windows && lane == 0) tiles[w] = {0, 0};
   if (w >= num_windows) return;
-  const int64_t base = row_ptr[w * TC_BCSR_ROWS];
-  const int32_t end  = has_row ? row_ptr[row + 1] : 0;
-  int32_t       next = has_row ? row_ptr[row] : 0, head = next < end ? col[next] : INT32_MAX, ahead = next + 1 < end ? col[next + 1] : INT32_MAX;
+  const int64_t base  = row_ptr[w * TC_BCSR_ROWS];
+  const int32_t begin = has_row ? row_ptr[row] : 0;
+  const auto    at    = [=](int32_t e) { return __ldg(col + e); };
+  tc_merge      merge(begin, has_row ? row_ptr[row + 1] - begin : 0, at);
 
   for (;; ++num_columns) {
-    const int32_t column = __reduce_min_sync(tc_full_warp, head);
+    bool          mine;
+    const int32_t column = merge.step(at, mine);
 
-    if (column == INT32_MAX) break;
-    const bool     mine = head == column;
+    if (column == tc_no_column) break;
     const uint32_t rows = __ballot_sync(tc_full_warp, mine);
 
-    if (mine) {
-      W.entry[base + entries + __popc(rows & ((1u << lane) - 1))] = next++;
-      head  = ahead;
-      ahead = next + 1 < end ? col[next + 1] : INT32_MAX;
-    }
+    if (mine) W.entry[base + entries + __popc(rows & ((1u << lane) - 1))] = merge.place - 1;
     if (lane == 0) {
       W.column[base + num_columns]   = column;
       W.rows[base + num_columns]     = static_cast<uint16_t>(rows);

@@ -19,6 +19,7 @@ struct tc_build {
   uint16_t           *length;
   tc_window_size     *size;
   uint32_t           *num_listed;
+  int32_t            *num_in_piece;
   char               *cub;
   size_t              cub_bytes;
 };
@@ -146,6 +147,7 @@ static tc_status tc_make_windows(tc_build &B)
     C.cut(B.length, packed);
     C.cut(B.size, (int64_t)T.num_windows + 1);
     C.cut(B.num_listed, (int64_t)clusters + 1);
+    C.cut(B.num_in_piece, (int64_t)tc_build_warps * clusters);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
   TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.A->row_order, B.length));
@@ -163,7 +165,7 @@ static tc_status tc_make_windows(tc_build &B)
   if (!tc_bittcf_may_cluster(&T)) return TC_OK;
   uint32_t listed;
 
-  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, blocks_of((int64_t)clusters + 1, tc_build_warps), tc_build_threads, B.stream, T, clusters, B.num_listed, B.news));
+  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, (int64_t)clusters + 1, tc_build_threads, B.stream, T, clusters, B.num_listed, B.num_in_piece, B.news));
   TC_CALL(tc_scan(B, B.num_listed, (int64_t)clusters + 1, tc_plus()));
   TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&listed, B.num_listed + clusters, sizeof listed, cudaMemcpyDeviceToHost, B.stream)));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
@@ -220,7 +222,7 @@ static tc_status tc_settle(tc_build &B, void **slab)
   TC_CALL(move(T.tiles, now.tiles, 16 * (size_t)T.tile_units));
   if (T.num_clusters == 0) return TC_OK;
   TC_CALL(move(T.cluster_first, B.num_listed, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
-  return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, blocks_of(T.num_clusters, tc_build_warps), tc_build_threads, B.stream, T, B.size);
+  return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, T.num_clusters, tc_build_threads, B.stream, T, B.size, B.num_in_piece);
 }
 
 enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits
@@ -231,9 +233,7 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   tc_status status;
 
   *slab = nullptr;
-  TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0 && A->nnz >= 0, TC_ERR_ARG, "negative dimension: %d x %d, %lld nonzeros", A->num_rows, A->num_cols, (long long)A->nnz);
-  TC_CHECK(A->num_rows <= MAX_ROWS, TC_ERR_LIMIT, "%d rows, format bittcf holds at most %d", A->num_rows, MAX_ROWS);
-  TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
+  TC_CALL(tc_check_local(A, "bittcf", MAX_ROWS));
   B.A              = A;
   B.stream         = static_cast<cudaStream_t>(stream);
   B.T.num_rows     = A->num_rows;

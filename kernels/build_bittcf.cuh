@@ -4,10 +4,10 @@
 */
 #pragma once
 #include "bittcf.cuh"
+#include "merge_rows.cuh"
 #include "tc_bittcf_order.h"
 
 constexpr int tc_build_threads = 256, tc_build_warps = tc_build_threads / tc_warp_size;
-constexpr int32_t tc_no_column = INT32_MAX;
 
 /* Sums over windows */
 struct alignas(16) tc_window_size {
@@ -30,42 +30,6 @@ struct tc_build_news {
 struct tc_build_orders {
   tc_bittcf_order of[TC_BITTCF_MAX_ORDERS];
   int32_t         num;
-};
-
-__device__ __forceinline__ int32_t tc_smallest_of_warp(int32_t v)
-{
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(tc_full_warp, v);
-#else
-  for (int half = tc_warp_size / 2; half > 0; half /= 2) v = min(v, __shfl_xor_sync(tc_full_warp, v, half));
-  return v;
-#endif
-}
-
-/* A lane's list of ascending columns on its way through the merge of the warp's lists; `at` gives the column at a place */
-struct tc_merge {
-  int32_t head, ahead, next, end; // the first column not passed, the one after it, the place of the one after that, and where the list ends
-
-  template <typename At>
-  __device__ __forceinline__ tc_merge(int32_t first, int32_t length, const At &at) : next(first + 2), end(first + length)
-  {
-    head  = length > 0 ? at(first) : tc_no_column;
-    ahead = length > 1 ? at(first + 1) : tc_no_column;
-  }
-  /* The next column of the merge, tc_no_column at the end, and whether this lane's list holds it */
-  template <typename At>
-  __device__ __forceinline__ int32_t step(const At &at, bool &held)
-  {
-    const int32_t column = tc_smallest_of_warp(head);
-
-    held = head == column && column != tc_no_column;
-    if (held) {
-      head  = ahead;
-      ahead = next < end ? at(next) : tc_no_column;
-      ++next;
-    }
-    return column;
-  }
 };
 
 /* How many windows of 8 rows have an element in a group: bit l of `holders` for lane l, a row each */
@@ -342,12 +306,38 @@ struct tc_window_list {
   __device__ __forceinline__ int32_t operator()(int32_t at) const { return W.column_base() + tc_column_entry(W, masks, at); }
 };
 
-/* Calls put(number, entry) for the entries of the list of a cluster, each of which stands for `of` columns; returns how many */
-template <typename Put>
-__device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, int32_t of, const Put &put)
+/* The first place of the list whose column is `column` or larger */
+__device__ __forceinline__ int32_t tc_first_from(const tc_window_list &list, int32_t column)
 {
-  tc_merge merge(0, list.length(), list);
-  int32_t  num = 0, last = -1;
+  int32_t low = 0, high = list.length();
+
+  while (low < high) {
+    const int32_t middle = (low + high) / 2;
+
+    if (list(middle) < column) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/* The column that piece p of the merge of a cluster begins with, a multiple of `of`: the mean of the lists' quantiles, so that pieces have about as many columns */
+__device__ __forceinline__ int32_t tc_piece_begin(const tc_window_list &list, int32_t of, int p)
+{
+  const int32_t length = list.length(), used = __popc(__ballot_sync(tc_full_warp, length > 0));
+  int64_t       sum    = length > 0 ? list((int32_t)((int64_t)p * (length - 1) / tc_build_warps)) : 0;
+
+  for (int half = tc_warp_size / 2; half > 0; half /= 2) sum += __shfl_xor_sync(tc_full_warp, sum, half);
+  return used > 0 ? static_cast<int32_t>(sum / used) / of * of : 0;
+}
+
+/* Calls put(number, entry) for the entries of piece p of the list of a cluster, each of which stands for `of` columns; returns how many. A warp has a piece. */
+template <typename Put>
+__device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, int32_t of, int p, const Put &put)
+{
+  const int32_t from = p > 0 ? tc_piece_begin(list, of, p) : 0, to = p < tc_build_warps - 1 ? tc_piece_begin(list, of, p + 1) : tc_no_column;
+  const int32_t begin = tc_first_from(list, from);
+  tc_merge      merge(begin, tc_first_from(list, to) - begin, list);
+  int32_t       num = 0, last = -1;
 
   for (;;) {
     bool          held;
@@ -363,48 +353,51 @@ __device__ __forceinline__ int32_t tc_walk_cluster(const tc_window_list &list, i
 /*
   tc_build_bittcf_clusters_kernel - how many entries the lists of the clusters have
 
-  Work:   a warp per cluster, and one more
+  Work:   a thread block per cluster, and one more; a warp per piece of the merge, whose steps wait for each other
   Lanes:  a window each
-  Arrays: the view up to tiles; num_listed [clusters + 1]; news; all device
-  Writes: num_listed once each, 0 behind the last; news->widest_cluster
-  Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Arrays: the view up to tiles; num_listed [clusters + 1]; num_in_piece [clusters, tc_build_warps]; news; all device
+  Writes: num_in_piece; num_listed once each, 0 behind the last; news->widest_cluster
+  Launch: tc_build_threads per block, 4 bytes of shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_listed, tc_build_news *__restrict__ news)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, int32_t clusters, uint32_t *__restrict__ num_listed, int32_t *__restrict__ num_in_piece, tc_build_news *__restrict__ news)
 {
-  const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
+  __shared__ int32_t all;
+  const int          lane = threadIdx.x % tc_warp_size, piece = threadIdx.x / tc_warp_size;
+  const int32_t      c    = blockIdx.x;
 
-  if (c > clusters) return;
-  const int32_t num = tc_walk_cluster(tc_window_list(T, c, lane), tc_bittcf_listed(&T), [](int32_t, int32_t) {});
+  if (threadIdx.x == 0) all = 0;
+  __syncthreads();
+  const int32_t num = tc_walk_cluster(tc_window_list(T, c, lane), tc_bittcf_listed(&T), piece, [](int32_t, int32_t) {});
 
-  if (lane > 0) return;
-  num_listed[c] = static_cast<uint32_t>(num);
-  atomicMax(&news->widest_cluster, num);
+  if (lane == 0 && c < clusters) num_in_piece[(int64_t)tc_build_warps * c + piece] = num;
+  if (lane == 0) atomicAdd(&all, num);
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  num_listed[c] = static_cast<uint32_t>(all);
+  atomicMax(&news->widest_cluster, all);
 }
 
 /*
   tc_build_bittcf_places_kernel - the lists of the clusters, and where the columns of their windows are among them
 
-  Work:   a warp per cluster
+  Work:   a thread block per cluster, a warp per piece of the merge; then a warp per window
   Lanes:  a window each; then places of windows
-  Arrays: the whole view; before [num_windows], sizes as above; all device
+  Arrays: the whole view; before [num_windows], sizes as above; num_in_piece as above; all device
   Writes: cluster_list, place_first, place once each
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before, const int32_t *__restrict__ num_in_piece)
 {
-  const int     lane = threadIdx.x % tc_warp_size;
-  const int32_t c    = blockIdx.x * tc_build_warps + threadIdx.x / tc_warp_size;
+  const int     lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
+  const int32_t c = blockIdx.x, of = tc_bittcf_listed(&T), num = static_cast<int32_t>(T.cluster_first[c + 1] - T.cluster_first[c]);
+  int32_t      *list = T.cluster_list + T.cluster_first[c], *mine = list;
 
-  if (c >= T.num_clusters) return;
-  int32_t      *list = T.cluster_list + T.cluster_first[c];
-  const int32_t of   = tc_bittcf_listed(&T);
-  const int32_t num  = tc_walk_cluster(tc_window_list(T, c, lane), of, [&](int32_t i, int32_t entry) {
-    if (lane == 0) list[i] = entry;
+  for (int p = 0; p < warp; ++p) mine += num_in_piece[(int64_t)tc_build_warps * c + p];
+  tc_walk_cluster(tc_window_list(T, c, lane), of, warp, [&](int32_t i, int32_t entry) {
+    if (lane == 0) mine[i] = entry;
   });
-
-  __syncwarp();
-  for (int32_t w = c * T.cluster_windows; w < min((c + 1) * T.cluster_windows, T.num_windows); ++w) {
+  __syncthreads();
+  for (int32_t w = c * T.cluster_windows + warp; w < min((c + 1) * T.cluster_windows, T.num_windows); w += tc_build_warps) {
     const tc_window W     = tc_load_window(T, w);
     const uint32_t *masks = tc_tiles_at(T, W.tiles);
     const int32_t   side  = TC_BITTCF_PLACES * tc_bittcf_place_blocks(W.num_groups()); // places of the columns of one number

@@ -134,9 +134,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   tc_status          status;
 
   *slab = nullptr;
-  TC_CHECK(A->num_rows >= 0 && A->num_cols >= 0 && A->nnz >= 0, TC_ERR_ARG, "negative dimension: %d x %d, %lld nonzeros", A->num_rows, A->num_cols, (long long)A->nnz);
-  TC_CHECK(A->num_rows <= INT32_MAX - MAX_OVERHANG, TC_ERR_LIMIT, "%d rows, format hybrid holds at most %d", A->num_rows, INT32_MAX - MAX_OVERHANG);
-  TC_CHECK(A->nnz <= INT32_MAX, TC_ERR_LIMIT, "%lld nonzeros, the packed formats name at most %d", (long long)A->nnz, INT32_MAX);
+  TC_CALL(tc_check_local(A, "hybrid", INT32_MAX - MAX_OVERHANG));
   tc_cut_scratch(counted, A, S);
   TC_CALL(tc_memory_take_answer(&answer));
   status = tc_memory_take(counted.bytes, &memory, on);
