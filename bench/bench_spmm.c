@@ -322,6 +322,7 @@ static PetscErrorCode PrepareWay(Round *R, int spmm, Candidate *C, SpmmRow *row)
   if (row->num_ways == 0) {
     PetscCall(TimeFirst(R, spmm, &row->first_ms));
     PetscCall(NewMat(R, spmm, &C->mat));
+    PetscCall(BringToDevice(R, C->mat));
     PetscCall(Settle(R, C, spmm, &row->straight, &settled));
     PetscCall(NewMat(R, settled, &setup.mat));
     PetscCall(TimeSetup(R, &setup, row));
