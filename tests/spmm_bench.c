@@ -1,5 +1,6 @@
 #include "spmm_bench.h"
 #include "../bench/cusparse_spmm.h"
+#include "../bench/matrix_binary.h"
 #include "../bench/row_order.h"
 #include "../src/plan/spmm.h"
 #include "../src/plan/spmm_rules.h"
@@ -167,14 +168,16 @@ static void bench_first(const bench_case *K, const device_matrix *M, int32_t n)
   printf("  %-32s n %3d  %9.4f ms\n", "first product from CSR", n, 1e3 * fastest);
 }
 
+/* `size` 0: `name` is that of a file */
 static void open_case(bench_case *K, const tc_backend *backend, const char *name, int32_t size, int32_t widest)
 {
-  double *b;
+  const tc_generator *generator = size > 0 ? tc_generator_find(name) : NULL;
+  double             *b;
 
   memset(K, 0, sizeof *K);
   K->backend = backend;
-  if (tc_generator_find(name) == NULL) device_die(name, "no such generator");
-  if (tc_generate(tc_generator_find(name), size, 1, &K->A) != TC_OK) device_die(name, tc_last_error());
+  if (size > 0 && generator == NULL) device_die(name, "no such generator");
+  if ((generator ? tc_generate(generator, size, 1, &K->A) : tc_matrix_file_read(name, &K->A)) != TC_OK) device_die(name, tc_last_error());
   b = malloc(((size_t)K->A.num_cols * (size_t)widest + 1) * sizeof *b);
   if (b == NULL) device_die(name, "no host memory");
   tc_random_normal((int64_t)K->A.num_cols, 3, b);
@@ -343,11 +346,11 @@ int spmm_bench(const tc_backend *backend, int sm, const char *only, const char *
   for (int w = 0; w < S.num_widths; ++w) widest = S.widths[w] > widest ? S.widths[w] : widest;
   for (int w = 0; w < S.num_row_major; ++w) widest_row_major = S.row_major[w] > widest_row_major ? S.row_major[w] : widest_row_major;
   for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
-    char       name[48] = "";
+    char       name[256] = "";
     int        size     = 0;
     bench_case K;
 
-    if (sscanf(at, "%47[^:]:%d", name, &size) != 2) device_die(at, "expected generator:size");
+    if (sscanf(at, "%255[^:,]:%d", name, &size) < 1) device_die(at, "expected generator:size or a file");
     open_case(&K, backend, name, size, widest);
     printf("%s %d: %d x %d, %lld entries\n", name, size, K.A.num_rows, K.A.num_cols, (long long)K.A.nnz);
     if (widest_row_major > 0) make_row_major(&K, widest_row_major);

@@ -1,5 +1,5 @@
 /*
-  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,...]] libaijtccusparse_cuda.so
+  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so
   Every kernel of the backend's table on every test matrix, every number of columns, leading dimension and alignment: the bits must be those that kernels/tc_spmm.h
   defines, again and again, with guard words around C; in narrow precisions results must be within the bound, and the same again and again, straight from CSR those of the host. The survey of every test
   matrix must be the host's, byte for byte. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
@@ -385,7 +385,7 @@ int main(int argc, char **args)
     else if (strcmp(args[i], "-case") == 0 && i + 1 < argc) cases = args[++i];
     else path = args[i];
   }
-  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,...]] libaijtccusparse_cuda.so");
+  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_kernels", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;
