@@ -1,19 +1,13 @@
 /*
   When packing for products with dense blocks pays: products straight from CSR until then, by the prices of src/plan/spmm_rules.c.
 */
-#include "test_util.h"
-#include "../src/plan/spmm.h"
+#include "spmm_test.h"
 #include "../src/plan/spmm_rules.h"
-#include <stdlib.h>
+#include "../src/plan/survey.h"
+#include <math.h>
 #include <string.h>
 
 /* A backend that has a device's kernels as far as the choice is concerned */
-static tc_status device_probe(int *sm)
-{
-  *sm = 90;
-  return TC_OK;
-}
-
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
@@ -70,7 +64,7 @@ static int products_before(tc_spmm *S, const char *format, int32_t n, int most)
 /* As many as the prices say for this matrix, which the test takes from the same table; anew after that, and for another pattern */
 static void after_so_many(void **state)
 {
-  const tc_survey      unused = {.list = NULL};
+  tc_survey            survey;
   tc_spmm             *S      = spmm_of(&by_default, 1, NULL);
   tc_matrix            A;
   tc_csr_view          rows;
@@ -82,8 +76,9 @@ static void after_so_many(void **state)
 
   (void)state;
   ASSERT_OK(tc_generate(tc_generator_find("elasticity"), 8, 1, &A));
-  rows   = (tc_csr_view){.num_rows = A.num_rows, .num_cols = A.num_cols, .nnz = A.nnz};
-  traits = tc_spmm_traits_of(&rows, &unused);
+  rows = view_of(&A);
+  ASSERT_OK(tc_survey_host(&rows, &survey));
+  traits = tc_spmm_traits_of(&rows, &survey);
   while ((missed += tc_spmm_gain_ms(bittcf, &traits, 32)) < tc_spmm_conversion_ms(bittcf, &traits)) ++expected;
   assert_in_range(expected, 2, 10000);
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
@@ -95,6 +90,8 @@ static void after_so_many(void **state)
   spmm_of(&by_default, 2, S);
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
   tc_spmm_destroy(&S);
+  free(survey.list);
+  free((void *)rows.row_ptr);
   tc_matrix_free(&A);
 }
 
@@ -138,7 +135,7 @@ static void without(void **state)
 /* A product that gains as much as packing takes packs at once */
 static void at_once(void **state)
 {
-  const tc_spmm_traits large = {.entries = 61731000, .rows = 786432};
+  const tc_spmm_traits large = {.entries = 61731000, .rows = 786432, .per_tile = 21};
 
   (void)state;
   for (int c = 0; c < TC_SPMM_CONVERSIONS; ++c) {
@@ -148,9 +145,34 @@ static void at_once(void **state)
   assert_int_equal(tc_spmm_conversion_find("csr"), -1);
 }
 
+/* Products that packing pays for with few columns, where tiles are full and where they are not, and with tiles of scattered columns: those of docs/performance.md */
+static void tiles_of_few_entries(void **state)
+{
+  static const struct {
+    const char    *name;
+    tc_spmm_traits traits;
+    int32_t        n;
+    int            products;
+  } cases[] = {
+    {"elasticity:64", {.entries = 61731000, .rows = 786432, .per_tile = 21.00}, 8,  9  },
+    {"elasticity:28", {.entries = 4962312, .rows = 65856, .per_tile = 17.92},   8,  36 },
+    {"qcd:11",        {.entries = 1712997, .rows = 43923, .per_tile = 12.15},   8,  204},
+    {"qcd:11",        {.entries = 1712997, .rows = 43923, .per_tile = 12.15},   32, 22 },
+    {"like_cop20k_A", {.entries = 2635238, .rows = 121192, .per_tile = 4.12},   32, 62 },
+  };
+  const int bittcf = tc_spmm_conversion_find("bittcf");
+
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    const int products = (int)ceil(tc_spmm_conversion_ms(bittcf, &cases[i].traits) / tc_spmm_gain_ms(bittcf, &cases[i].traits, cases[i].n));
+
+    if (products != cases[i].products) fail_msg("%s, %d columns: %d products, expected %d", cases[i].name, cases[i].n, products, cases[i].products);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once), cmocka_unit_test(tiles_of_few_entries)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

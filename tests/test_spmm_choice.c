@@ -220,6 +220,67 @@ static void choices(void **state)
   }
 }
 
+/* What the rules say for the cases of docs/gpu-report.md and docs/performance.md, by what their surveys find: a change of the rules shows here */
+static void rules_of_the_suite(void **state)
+{
+  static const int32_t columns[] = {8, 32, 128};
+  static const struct {
+    const char    *name;
+    tc_spmm_traits traits; // without the mean row
+    const char    *format[3];
+  } cases[] = {
+    {"bcsstk17",                    {.entries = 428650,   .rows = 10974,   .longest_row = 150,    .scattered = 0.244, .per_tile = 17.51}, {"bittcf", "bittcf", "bittcf"}},
+    {"dlmc_transformer_095_symbol", {.entries = 852171,   .rows = 33288,   .longest_row = 82,     .scattered = 0.846, .per_tile = 5.02},  {"csr", "bittcf", "bittcf"}},
+    {"email-enron",                 {.entries = 367662,   .rows = 36692,   .longest_row = 1383,   .scattered = 0.858, .per_tile = 5.46},  {"csr", "csr", "csr"}},
+    {"like_dc2:116835",             {.entries = 776259,   .rows = 116835,  .longest_row = 114190, .scattered = 0.796, .per_tile = 5.47},  {"csr", "csr", "csr"}},
+    {"circuit:3000000",             {.entries = 17582419, .rows = 3000000, .longest_row = 187500, .scattered = 0.913, .per_tile = 4.08},  {"csr", "csr", "csr"}},
+    {"elasticity:64",               {.entries = 61731000, .rows = 786432,  .longest_row = 81,     .scattered = 0.009, .per_tile = 21.00}, {"bittcf", "bittcf", "bittcf"}},
+    {"stencil27:100",               {.entries = 26463592, .rows = 1000000, .longest_row = 27,     .scattered = 0.020, .per_tile = 9.62},  {"hybrid", "bittcf", "bittcf"}},
+    {"stencil7:110",                {.entries = 9244400,  .rows = 1331000, .longest_row = 7,      .scattered = 0.007, .per_tile = 5.33},  {"hybrid", "hybrid", "hybrid"}},
+    {"stencil27_window:100",        {.entries = 21241374, .rows = 1000000, .longest_row = 27,     .scattered = 0.987, .per_tile = 4.03},  {"csr", "bittcf", "bittcf"}},
+    {"webbase:1000000",             {.entries = 2932972,  .rows = 1000000, .longest_row = 4700,   .scattered = 0.990, .per_tile = 4.03},  {"csr", "csr", "csr"}},
+    {"long1153:20000",              {.entries = 23058048, .rows = 20000,   .longest_row = 1383,   .scattered = 0.917, .per_tile = 8.35},  {"csr", "bittcf", "bittcf"}},
+    {"four:724",                    {.entries = 2094532,  .rows = 524176,  .longest_row = 4,      .scattered = 0.000, .per_tile = 7.11},  {"hybrid", "hybrid", "hybrid"}},
+    {"rmat:18",                     {.entries = 3935771,  .rows = 262144,  .longest_row = 15856,  .scattered = 0.997, .per_tile = 4.69},  {"csr", "csr", "csr"}},
+    {"elasticity:28",               {.entries = 4962312,  .rows = 65856,   .longest_row = 81,     .scattered = 0.020, .per_tile = 17.92}, {"bittcf", "bittcf", "bittcf"}},
+    {"qcd:11",                      {.entries = 1712997,  .rows = 43923,   .longest_row = 39,     .scattered = 0.019, .per_tile = 12.15}, {"bittcf", "bittcf", "bittcf"}},
+    {"long487:2000",                {.entries = 974272,   .rows = 2000,    .longest_row = 583,    .scattered = 0.831, .per_tile = 8.36},  {"csr", "csr", "bittcf"}},
+    {"p2:32",                       {.entries = 7678721,  .rows = 274625,  .longest_row = 65,     .scattered = 0.922, .per_tile = 8.37},  {"hybrid", "bittcf", "bittcf"}},
+    {"circuit:400000",              {.entries = 2343912,  .rows = 400000,  .longest_row = 25000,  .scattered = 0.986, .per_tile = 4.09},  {"csr", "csr", "csr"}},
+    {"laplace27:64",                {.entries = 6859000,  .rows = 262144,  .longest_row = 27,     .scattered = 0.026, .per_tile = 10.22}, {"hybrid", "bittcf", "bittcf"}},
+    {"interpolation:40",            {.entries = 1685159,  .rows = 512000,  .longest_row = 8,      .scattered = 0.692, .per_tile = 9.60},  {"hybrid", "bittcf", "bittcf"}},
+    {"lp:40000",                    {.entries = 1601777,  .rows = 40000,   .longest_row = 50000,  .scattered = 0.962, .per_tile = 4.23},  {"csr", "csr", "csr"}},
+    {"stokes:24",                   {.entries = 5145000,  .rows = 55296,   .longest_row = 108,    .scattered = 0.022, .per_tile = 17.11}, {"bittcf", "bittcf", "bittcf"}},
+    {"ex56:24",                     {.entries = 3501153,  .rows = 46875,   .longest_row = 81,     .scattered = 0.019, .per_tile = 17.83}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_cant:62451",             {.entries = 4001022,  .rows = 62451,   .longest_row = 78,     .scattered = 0.031, .per_tile = 17.85}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_pdb1HYS:3000",           {.entries = 354335,   .rows = 3000,    .longest_row = 204,    .scattered = 0.179, .per_tile = 15.41}, {"csr", "bittcf", "bittcf"}},
+    {"like_pdb1HYS:36417",          {.entries = 4336943,  .rows = 36417,   .longest_row = 204,    .scattered = 0.294, .per_tile = 12.54}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_scircuit:170998",        {.entries = 955520,   .rows = 170998,  .longest_row = 353,    .scattered = 0.918, .per_tile = 4.06},  {"csr", "csr", "csr"}},
+    {"like_consph:83334",           {.entries = 6002916,  .rows = 83334,   .longest_row = 81,     .scattered = 0.033, .per_tile = 18.45}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_shipsec1:140874",        {.entries = 7813710,  .rows = 140874,  .longest_row = 102,    .scattered = 0.075, .per_tile = 19.72}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_rma10:46835",            {.entries = 2363870,  .rows = 46835,   .longest_row = 145,    .scattered = 0.046, .per_tile = 13.60}, {"csr", "bittcf", "bittcf"}},
+    {"like_cop20k_A:121192",        {.entries = 2635238,  .rows = 121192,  .longest_row = 81,     .scattered = 0.983, .per_tile = 4.12},  {"csr", "bittcf", "bittcf"}},
+    {"like_pwtk:217918",            {.entries = 11540600, .rows = 217918,  .longest_row = 180,    .scattered = 0.031, .per_tile = 23.77}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_mip1:66463",             {.entries = 10292709, .rows = 66463,   .longest_row = 66395,  .scattered = 0.315, .per_tile = 15.90}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_conf5_4-8x8-10:49152",   {.entries = 1916928,  .rows = 49152,   .longest_row = 39,     .scattered = 0.031, .per_tile = 12.50}, {"bittcf", "bittcf", "bittcf"}},
+    {"like_mac_econ_fwd500:206500", {.entries = 1270321,  .rows = 206500,  .longest_row = 44,     .scattered = 0.938, .per_tile = 4.04},  {"csr", "bittcf", "bittcf"}},
+    {"like_Si41Ge41H72:185639",     {.entries = 14800055, .rows = 185639,  .longest_row = 662,    .scattered = 0.070, .per_tile = 10.88}, {"bittcf", "bittcf", "bittcf"}},
+  };
+
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    tc_spmm_traits traits = cases[i].traits;
+
+    traits.mean_row = traits.entries / traits.rows;
+    for (int w = 0; w < 3; ++w) {
+      int         rule   = 0;
+      const char *format = tc_spmm_next_rule(&traits, columns[w], TC_PRECISION_F64, &rule);
+
+      if (strcmp(format, cases[i].format[w]) != 0) fail_msg("%s, %d columns: %s, expected %s", cases[i].name, columns[w], format, cases[i].format[w]);
+    }
+  }
+}
+
 /* Blocks by rows: C costs the same wherever its rows are, so other rules hold */
 static void rules_by_rows(void **state)
 {
@@ -249,7 +310,7 @@ static void rules_by_rows(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_by_rows)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_by_rows)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

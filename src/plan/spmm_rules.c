@@ -5,8 +5,10 @@
 /* What a rule may ask for */
 typedef enum {
   COLUMNS,
-  WORK, // mean row times columns: multiplications per row
+  WORK,            // mean row times columns: multiplications per row
+  MULTIPLICATIONS, // of all entries
   ENTRIES,
+  ROWS,
   MEAN_ROW,
   LONGEST_ROW,
   SCATTERED, // share of entries whose column is not near one of the row above
@@ -17,7 +19,9 @@ typedef enum {
 /*
   The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on the 35 cases of docs/gpu-report.md, H200: what it takes is
   within 1.3% of the fastest kernel in the geometric mean; against faster tiles again, docs/performance.md. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
-  of which the longest does not take long; rows in segments need many of them to fill a device with tiles. The host has kernels for CSR only.
+  of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, with 32 columns each: 256 * 32 multiplications for
+  each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
+  do rows of 64 and more with few columns, whose windows take long. The host has kernels for CSR only.
 */
 enum { MAX_CONDITIONS = 4 };
 
@@ -40,10 +44,11 @@ static const rule_row rules[] = {
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 32)}                                                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), AT_LEAST(LONGEST_ROW, 100)}                                            },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(MEAN_ROW, 6)}                                                    },
-  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(ENTRIES, 1e6)}                                                   },
+  {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(ROWS, 8 * 28 * 132)}                                             },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                                                 },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(ENTRIES, 4e6)}                                                },
-  {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 18), BELOW(ENTRIES, 1e6)}    },
+  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}                  },
+  {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}    },
+  {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 17), BELOW(ROWS, 8 * 28 * 132)}  },
   {"hybrid", 3, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}                               },
   {"hybrid", 4, {AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}     },
   {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}                          },
@@ -87,9 +92,11 @@ static const struct {
   const char *format;
   double      once, per_entry, per_row;     // of a conversion
   double      gain_per_entry, gain_per_row; // for one column
+  double      poor, gain_if_poor;           // an entry gains less where tiles hold fewer entries ...
+  double      few, empty, gain_per_filled;  // ... and, with fewer columns, that for each entry of a tile beyond the first ones
 } conversions[TC_SPMM_CONVERSIONS] = {
-  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9},
-  {"bittcf", 0.4, 2.5e-8, 4.5e-7, 4.0e-10, 0.0   },
+  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0      },
+  {"bittcf", 0.4, 2.5e-8, 4.5e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11},
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -119,12 +126,16 @@ double tc_spmm_conversion_ms(int c, const tc_spmm_traits *T)
 
 double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 {
-  return n * (conversions[c].gain_per_entry * T->entries + conversions[c].gain_per_row * T->rows);
+  double per_entry = conversions[c].gain_per_entry;
+
+  if (n < conversions[c].few) per_entry = fmax(conversions[c].gain_if_poor, conversions[c].gain_per_filled * (T->per_tile - conversions[c].empty));
+  if (T->per_tile < conversions[c].poor) per_entry = conversions[c].gain_if_poor;
+  return n * (per_entry * T->entries + conversions[c].gain_per_row * T->rows);
 }
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [ENTRIES] = T->entries, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile};
+  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile};
 
   while (*rule < num) {
     const rule_row *R     = &rules_of[(*rule)++];
