@@ -248,13 +248,13 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
   held_window                      tiles;
   typename held_window::held_masks masks;
 
-  stream.begin(T, lists);
-  tc_cluster_window now(T, blockIdx.x);
+  tc_cluster_window now(T, blockIdx.x); // on its way while the list is
 
-  masks.load(T, now.W, lane);
+  stream.begin(T, lists);
   __syncthreads();
 #pragma unroll 1
   for (int32_t s = 0; s < args.stages - 1; ++s) stream.stage(T, args, lists, from, bottom + s * args.size);
+  masks.load(T, now.W, lane);
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const int32_t v = max(now.w, 0);
@@ -262,9 +262,9 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
     tiles.load(T, now.W, now.W.num_groups(), now.place_first, masks, lane);
     const int2              rows   = now.w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
     const short2            scales = __ldg(reinterpret_cast<const short2 *>(T.exponent + TC_BITTCF_ROWS * (int64_t)v) + tc_mma_lane(lane).k);
-    const tc_cluster_window next(T, cluster + (onward ? gridDim.x : args.resident));
+    const tc_cluster_window next(T, onward ? cluster + gridDim.x : T.num_clusters);
 
-    if (!onward && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
+    if (!onward) tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_narrow_window<precision>(T, later, L, lane); });
 #pragma unroll 1
     for (int32_t chunk = 0; chunk < args.chunks; ++chunk) {
       tc_mma_single_accumulator sums[elements / 2] = {};
