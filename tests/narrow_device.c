@@ -187,14 +187,20 @@ static void check_many_clusters(const narrow_checks *K)
 
 void narrow_check_row_major(const narrow_checks *K, int small)
 {
-  enum { WIDE_ROWS = 40009, WIDE = 1024 }; // thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time
-  tc_matrix   wide;
+  static const struct {
+    const char *generator;
+    int32_t     size;
+  } wide[] = {{"webbase", 40009}, {"four", 200}}; // thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time: rows that end together or not
+  enum { WIDE = 1024 };
+  const int   csr = strcmp(K->kernel->format, "csr") == 0;
   device_case C;
 
-  if (strcmp(K->kernel->format, "csr") == 0) {
-    if (tc_generate(tc_generator_find("webbase"), WIDE_ROWS, 1, &wide) != TC_OK) device_die("webbase", tc_last_error());
-    check_row_major(K, "webbase", &wide, WIDE, 4, NULL);
-    tc_matrix_free(&wide);
+  for (size_t i = 0; csr && i < sizeof wide / sizeof wide[0]; ++i) {
+    tc_matrix A;
+
+    if (tc_generate(tc_generator_find(wide[i].generator), wide[i].size, 1, &A) != TC_OK) device_die(wide[i].generator, tc_last_error());
+    check_row_major(K, wide[i].generator, &A, WIDE, 4, NULL);
+    tc_matrix_free(&A);
   }
   if (!small && strcmp(K->kernel->format, "bittcf") == 0) check_many_clusters(K);
   for (int i = 0; device_case_at(small, i, &C); ++i) {
@@ -203,6 +209,7 @@ void narrow_check_row_major(const narrow_checks *K, int small)
     if (tc_generate(C.generator, C.size, 1, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
     check_row_major(K, C.generator->name, &A, 64, i % 2 * 4, NULL);
     if (i % 5 == 0) check_row_major(K, C.generator->name, &A, 192, 0, NULL);
+    if (csr) check_row_major(K, C.generator->name, &A, i % 5 == 0 ? 256 : 128, i % 2 * 4, NULL);
     tc_matrix_free(&A);
   }
 }
