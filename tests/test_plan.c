@@ -123,6 +123,18 @@ static void check_follows(const tc_plan_options *options)
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
   expect_counters(plan, 1, 1, 3);
   expect_product(plan, &A);
+
+  tc_plan_unpack(plan); // nothing is left but the counts, and the next product packs anew
+  expect_counters(plan, 1, 1, 3);
+  assert_null(tc_plan_kernel(plan));
+  tc_plan_stats(plan, &stats);
+  assert_int_equal(stats.num_slots, 0);
+  ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+  assert_int_equal(detail.value_bytes, 0);
+  assert_int_equal(tc_plan_spmv(plan, A.val, NULL, A.val, 1, NULL), TC_ERR_ARG);
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_counters(plan, 1, 1, 4);
+  expect_product(plan, &A);
   tc_plan_destroy(&plan);
   assert_null(plan);
   tc_plan_destroy(&plan); // destroying nothing is fine
@@ -352,17 +364,20 @@ static void choice_by_time(void **state)
     int    rounds;
     double ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS], conversion, ours_least, theirs_least;
     int    chosen, settled;
-    double break_even;
+    double break_even, noise;
   } cases[] = {
-    {3, {4, 2, 9},   {3, 3, 7},          10, 2,   3,     0, 1, 10},
-    {3, {9, 4, 4.2}, {5, 9, 4.25},       10, 4,   4.25,  0, 0, 40},
-    {3, {3, 9, 2},   {1.99, 1.985, 2.5}, 10, 2,   1.985, 0, 0, 0 }, // less than 1% faster
-    {3, {3, 9, 2},   {1.99, 1.975, 2.5}, 10, 2,   1.975, 1, 0, 0 },
-    {3, {2, 2.5, 9}, {9, 1.95, 1.96},    10, 2,   1.95,  1, 0, 0 },
-    {2, {3, 2, 1},   {2.5, 2.25, 1},     10, 2,   2.25,  0, 1, 40}, // the third is not there yet
-    {1, {2, 0, 0},   {2.125, 0, 0},      10, 2,   2.125, 0, 0, 80},
-    {1, {2, 2, 2},   {2, 2, 2},          10, 2,   2,     0, 0, 0 },
-    {1, {0, 0, 0},   {0, 0, 0},          0,  0,   0,     0, 0, 0 },
+    {3, {4, 2, 9},         {3, 3, 7},                 10, 2, 3,         0, 1, 10, 0.02     },
+    {3, {9, 4, 4.25},      {5, 9, 4.25},              10, 4, 4.25,      0, 0, 40, 0.04     },
+    {3, {3, 9, 2},         {1.99, 1.985, 2.5},        10, 2, 1.985,     0, 0, 0,  0.02     }, // less than 1% faster, and it varies
+    {3, {3, 9, 2},         {1.99, 1.975, 2.5},        10, 2, 1.975,     1, 0, 0,  0.02     },
+    {3, {2, 2, 9},         {1.9921875, 1.9921875, 9}, 10, 2, 1.9921875, 1, 0, 0,  0        }, // it does not
+    {3, {2, 2, 9},         {1.9921875, 2, 9},         10, 2, 1.9921875, 0, 0, 0,  0.0078125}, // as much as it varies
+    {3, {2.0078125, 2, 9}, {1.984375, 1.984375, 9},   10, 2, 1.984375,  1, 0, 0,  0.0078125}, // more
+    {3, {2, 2.5, 9},       {9, 1.95, 1.96},           10, 2, 1.95,      1, 0, 0,  0.02     },
+    {2, {3, 2, 1},         {2.5, 2.25, 1},            10, 2, 2.25,      0, 1, 40, 0.02     }, // the third is not there yet
+    {1, {2, 0, 0},         {2.125, 0, 0},             10, 2, 2.125,     0, 0, 80, 0        },
+    {1, {2, 2, 2},         {2, 2, 2},                 10, 2, 2,         0, 0, 0,  0        },
+    {1, {0, 0, 0},         {0, 0, 0},                 0,  0, 0,         0, 0, 0,  0        },
   };
 
   (void)state;
@@ -374,6 +389,7 @@ static void choice_by_time(void **state)
     assert_int_equal(trial.theirs, cases[c].chosen);
     assert_int_equal(trial.settled, cases[c].settled);
     assert_true(trial.break_even == cases[c].break_even);
+    assert_true(trial.noise_ms == cases[c].noise);
     assert_int_equal(trial.bound, 0);
   }
 }

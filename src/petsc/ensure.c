@@ -147,11 +147,12 @@ PetscErrorCode MatTCPrepare(Mat A, Mat_AIJTCCUSPARSE *tc)
   const tc_backend *backend;
   tc_key            key;
   tc_stream         stream;
-  PetscBool         usable;
+  PetscBool         usable, lost = PETSC_FALSE;
 
   PetscFunctionBegin;
   PetscCall(MatTCBegin(A, tc, side, &backend, &key, &stream, &usable));
-  if (!usable || (side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscFunctionReturn(PETSC_SUCCESS);
+  if (usable) PetscCall(MatTCTrialLost(A, tc, &lost));
+  if (!usable || lost || (side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscFunctionReturn(PETSC_SUCCESS);
   if (side->plan && tc_plan_check(side->plan, &key) != TC_CACHE_REBUILD) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCRebuild(A, tc, side, backend, &key, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

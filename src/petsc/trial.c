@@ -1,7 +1,7 @@
 /*
   The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
-  the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be faster by a margin, since its bits are not
-  ours.
+  the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be faster by more than the noise, since its bits are not
+  ours. Then what was packed is given back; whoever else wants it, MatMultAdd() for one, packs it again.
 */
 #include "aijtccusparseimpl.h"
 
@@ -88,18 +88,21 @@ static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool our
 }
 
 /*
-  A short group of ours comes first: where they are at the floor of CSR already, the parent has nothing to show, and preparing cuSPARSE would cost more than many
-  products. Its first product, which does that, is not timed. Then groups of theirs and ours take turns; ours come last and leave their result in z.
+  Ours come first, a few products that tell how many make a group, and a group: where they are at the floor of the parent's already, that has nothing to show, and preparing cuSPARSE
+  would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
+  one or another that does not count, so that the cache holds what they read and the host has been there before. Ours come last and leave their result in z.
 */
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
   const MatTCSide *side     = &tc->side[MATTC_FORWARD];
-  const double     floor_ms = tc_plan_csr_floor_ms(side->plan);
+  const double     floor_ms = tc_plan_parent_floor_ms(side->plan);
   double           ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS];
   int              products;
 
   PetscFunctionBegin;
   PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, TC_TRIAL_FIRST, x, z, stream, ours, works));
+  products = tc_choose_timed_products(ours[0]);
+  if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, ours, works));
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
   if (ours[0] <= floor_ms) {
     theirs[0] = floor_ms;
@@ -107,13 +110,18 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     result->bound = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  products = tc_choose_timed_products(ours[0]);
   PetscCall(MatTCTheirs(A, tc, x, z, works));
-  for (int r = 0; r < TC_TRIAL_ROUNDS && *works && !result->settled; r++) {
-    PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
-    if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, &ours[r], works));
-    if (*works) tc_choose_by_time(r + 1, ours, theirs, side->conversion_ms, result);
+  if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
+  if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
+  tc_choose_by_time(1, ours, theirs, side->conversion_ms, result);
+  if (result->settled) {
+    PetscCall(MatTCTimedProduct(A, tc, PETSC_TRUE, x, z, stream, works));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
+  for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
+  if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, ours, works));
+  for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, &ours[r], works));
+  if (*works) tc_choose_by_time(TC_TRIAL_ROUNDS, ours, theirs, side->conversion_ms, result);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -131,8 +139,9 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
   if (works) {
     side->trial.result = result;
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
-    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, side->conversion_ms,
+    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
                         result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
+    if (result.theirs) tc_plan_unpack(side->plan);
   } else {
     PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE\n"));
     if (side->declined) *done = PETSC_FALSE;

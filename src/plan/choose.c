@@ -23,6 +23,7 @@ typedef struct {
     double entry_us;  // a lane needs per entry of its row, latency included
     double bytes_us;  // bytes that the device moves per microsecond
     double least_us;  // no product is faster
+    double parent_us; // nor one of the parent's, which takes the host longer than that; the fastest of the 145 cases of docs/gpu-report.json took 7.2
     double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time,
     double cached;    // or this one where the matrix stays in the L2 cache
     int64_t cache_bytes;
@@ -30,8 +31,8 @@ typedef struct {
 } policy;
 
 static const policy policies[] = {
-  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 0.5, 1.2, 41943040}},
-  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 0.5, 1.2, 62914560}},
+  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 5.5, 0.5, 1.2, 41943040}},
+  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 5.5, 0.5, 1.2, 62914560}},
 };
 
 static const double largest_cache = 64e6; // bytes, of the devices in the table
@@ -67,12 +68,13 @@ static int scalar_hybrid(const policy *P, const tc_stats *S, char *why)
   return row_us <= (cached ? P->hybrid.cached : P->hybrid.share) * all_us;
 }
 
-double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
+double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
 {
   const policy *P     = find_policy(sm);
   const double  value = (double)tc_scalar_bytes(scalar), bytes = (value + 4) * (double)S->num_nonzeros + (2 * value + 4) * (double)S->num_nonempty_rows;
 
-  return P == NULL || bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us / 1000;
+  if (P == NULL) return 0;
+  return fmax(P->hybrid.parent_us, bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us) / 1000;
 }
 
 int tc_choose_in_doubt(const tc_stats *S)
@@ -152,21 +154,29 @@ int tc_choose_timed_products(double product_ms)
   return product_ms * most <= group_ms ? most : product_ms >= group_ms ? 1 : (int)ceil(group_ms / product_ms);
 }
 
-static double least(int num, const double of[])
+/* The fastest of them; `gap` becomes how far behind the next one is, 0 where there is none */
+static double least(int num, const double of[], double *gap)
 {
-  double smallest = of[0];
+  double smallest = of[0], next = of[0];
 
-  for (int i = 1; i < num; ++i) smallest = of[i] < smallest ? of[i] : smallest;
+  for (int i = 1; i < num; ++i) {
+    const double slower = fmax(smallest, of[i]);
+
+    next     = i == 1 ? slower : fmin(next, slower);
+    smallest = fmin(smallest, of[i]);
+  }
+  *gap = next - smallest;
   return smallest;
 }
 
 void tc_choose_by_time(int rounds, const double ours_ms[], const double theirs_ms[], double conversion_ms, tc_trial *trial)
 {
-  const double margin  = 1 + 0.01 * TC_TRIAL_MARGIN; // within it the bits decide, which are the same everywhere only on our side
-  const double settled = 1.1;
+  const double settled = 1.1, most = 0.01 * TC_TRIAL_NOISE;
+  double       our_gap, their_gap;
 
-  *trial            = (tc_trial){.ours_ms = least(rounds, ours_ms), .theirs_ms = least(rounds, theirs_ms)};
-  trial->theirs     = margin * trial->theirs_ms < trial->ours_ms;
+  *trial            = (tc_trial){.ours_ms = least(rounds, ours_ms, &our_gap), .theirs_ms = least(rounds, theirs_ms, &their_gap)};
+  trial->noise_ms   = fmin(fmax(our_gap, their_gap), most * trial->ours_ms);
+  trial->theirs     = trial->theirs_ms + trial->noise_ms < trial->ours_ms; // within it the bits decide, which are the same everywhere only on our side
   trial->settled    = settled * trial->ours_ms < trial->theirs_ms;
   trial->break_even = trial->ours_ms < trial->theirs_ms ? conversion_ms / (trial->theirs_ms - trial->ours_ms) : 0;
 }

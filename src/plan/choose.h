@@ -8,9 +8,9 @@
 enum {
   TC_MAX_WHY        = 160,
   TC_TRIAL_PRODUCTS = 32, // products of a pattern before it is worth timing
-  TC_TRIAL_FIRST    = 2,  // of ours, timed first
-  TC_TRIAL_ROUNDS   = 3,  // at most, each of a group of theirs and one of ours
-  TC_TRIAL_MARGIN   = 1   // per cent by which theirs have to be faster; the least of three groups varied by 0.3 to 1% from one trial to the next
+  TC_TRIAL_FIRST    = 2,  // of ours, which tell how many make a group
+  TC_TRIAL_ROUNDS   = 3,  // groups of each that count
+  TC_TRIAL_NOISE    = 1   // per cent of our time, the most that counts as noise; the least of three groups varied by 0.3 to 1% from one trial to the next
 };
 
 /* The format for a device of that compute capability (0: the host) if none is asked for */
@@ -25,14 +25,15 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 /* What timing a product in two ways has shown */
 typedef struct {
   double ours_ms, theirs_ms; // of one product, in the fastest group
+  double noise_ms;           // how far behind the next group was, of those of ours or of theirs, whichever is more
   int    bound;              // theirs was not timed: it cannot be faster than this
-  int    theirs;             // the other way is faster by so much that it is chosen
-  int    settled;            // ours are so much faster that no other round will change that
+  int    theirs;             // the other way is faster by more than noise: it is chosen
+  int    settled;            // ours are so much faster that no other group will change that
   double break_even;         // products after which a conversion of that many milliseconds is paid off; 0 if never
 } tc_trial;
 
-/* What a product from CSR in that scalar takes at least on that device, where it comes from memory and not from the cache; 0: not known */
-double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
+/* What a product of the parent's, from CSR in that scalar, takes at least on that device: by its bytes where they come from memory, else by its calls; 0: not known */
+double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
 
 /*
   Is it worth timing the other way at all? Columns packed into 2.5 bytes per entry or less are regular; of the 79 matrices of docs/gpu-report.md cuSPARSE was faster on none
@@ -41,11 +42,11 @@ double tc_choose_csr_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
 int tc_choose_in_doubt(const tc_stats *stats);
 
 /*
-  How many products that take so long make a group: 0.2 ms of them, at most 20. Each group has one more before it, so a trial costs TC_TRIAL_FIRST + 1 products if ours
-  are at that floor, else one more and twice (group + 1) in each round: at most 130 of 10 us or less, 1.3 ms (46 if settled after the first round), 40 (16) of 0.05 ms, 16
-  (8) of more than 0.2 ms. Five of 10 us were too few to see 7%.
+  How many products that take so long make a group: 0.2 ms of them, at most 20. Each group has one more before it. A trial begins with TC_TRIAL_FIRST products and a group of ours, and
+  ends there if they are at that floor (at most 24 products); else with a group of theirs behind one product, and one product of ours (47 in all) if that settles it; else with three more
+  of theirs and, behind one that does not count, three of ours: at most 193 products of 10 us or less, 2 ms, 49 of 0.05 ms, 22 of more than 0.2 ms. Five of 10 us were too few to see 7%.
 */
 int tc_choose_timed_products(double product_ms);
 
-/* What so many rounds of a trial, at least one, have shown. Whatever disturbs a group makes it slower: the fastest counts. */
+/* What so many groups of each, at least one, have shown. Whatever disturbs a group makes it slower: the fastest counts. */
 void tc_choose_by_time(int rounds, const double ours_ms[], const double theirs_ms[], double conversion_ms, tc_trial *trial);

@@ -234,6 +234,12 @@ tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int
   return tc_from_backend(plan->backend, plan->kernel->scalar == plan->scalar ? plan->kernel->spmv(plan->view, x, y, z, sign, stream) : multiply_widened(plan, x, y, z, sign, stream));
 }
 
+void tc_plan_unpack(tc_plan *plan)
+{
+  tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
+  release_arrays(plan);
+}
+
 void tc_plan_counters(const tc_plan *plan, tc_counters *counters)
 {
   *counters = plan->counters;
@@ -284,9 +290,9 @@ const void *tc_plan_view(const tc_plan *plan)
   return plan->view;
 }
 
-double tc_plan_csr_floor_ms(const tc_plan *plan)
+double tc_plan_parent_floor_ms(const tc_plan *plan)
 {
-  return tc_choose_csr_floor_ms(plan->sm, plan->scalar, &plan->stats);
+  return tc_choose_parent_floor_ms(plan->sm, plan->scalar, &plan->stats);
 }
 
 int tc_plan_in_doubt(const tc_plan *plan)

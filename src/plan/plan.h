@@ -53,14 +53,17 @@ void tc_plan_hit(tc_plan *plan);
 */
 tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
-/* What only the packed arrays can tell, fetched from the backend's memory: for views; waits for the device. Before the first build the text is empty. */
+/* Gives the arrays back: the next product needs a rebuild. Waits for the device; keeps the counts. */
+void tc_plan_unpack(tc_plan *plan);
+
+/* What only the packed arrays can tell, fetched from the backend's memory: for views; waits for the device. Where nothing is packed the text is empty. */
 tc_status tc_plan_detail(const tc_plan *plan, tc_detail *detail, tc_stream stream);
 
 void              tc_plan_counters(const tc_plan *plan, tc_counters *counters);
-void              tc_plan_stats(const tc_plan *plan, tc_stats *stats); // zeroes before the first build
+void              tc_plan_stats(const tc_plan *plan, tc_stats *stats); // zeroes before the first build, and when unpacked
 const void       *tc_plan_view(const tc_plan *plan);                   // the format's struct with local pointers, for kernels of other operations
-double            tc_plan_csr_floor_ms(const tc_plan *plan);           // tc_choose_csr_floor_ms() of its matrix and device
+double            tc_plan_parent_floor_ms(const tc_plan *plan);        // tc_choose_parent_floor_ms() of its matrix and device
 int               tc_plan_in_doubt(const tc_plan *plan);               // tc_choose_in_doubt() of its matrix
-const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL before the first build
+const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL likewise
 const char       *tc_plan_why(tc_plan *plan);                          // why this kernel was chosen
 const tc_backend *tc_plan_backend(const tc_plan *plan);
