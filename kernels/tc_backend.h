@@ -83,6 +83,11 @@ typedef struct {
   /* to[i + j * ld_to] = from[i + j * ld_from], i < rows, j < n, all local; exact, or rounded as tc_scalar says. Enqueue */
   tc_status (*widen)(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
   tc_status (*round)(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream);
+  /*
+    NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
+    afterwards. Enqueues
+  */
+  tc_status (*demote)(void *local, size_t bytes, int keep, tc_stream stream);
   /* Work enqueued on `stream` from now on starts after everything enqueued on `other` so far; no host wait */
   tc_status (*wait)(tc_stream stream, tc_stream other);
   tc_status (*synchronize)(tc_stream stream);

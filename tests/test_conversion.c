@@ -279,10 +279,12 @@ static void check_plan(const tc_backend *backend, const tc_converter *converter,
   if (precision == TC_PRECISION_F64) tc_canonical_spmv(A, x, NULL, expected);
   else host_product(&options, A, x, expected);
   if (tc_plan_create(backend, &options, &plan) != TC_OK) die("tc_plan_create", tc_last_error());
-  good = tc_plan_build_local(plan, &L.pattern, NULL) == TC_OK && tc_plan_refill(plan, L.val, &key, TC_CACHE_REBUILD, NULL) == TC_OK && tc_plan_spmv(plan, local_x, NULL, local_z, 1, NULL) == TC_OK;
+  good = tc_plan_build_local(plan, &L.pattern, NULL) == TC_OK && tc_plan_refill(plan, L.val, &key, TC_CACHE_REBUILD, NULL) == TC_OK;
+  good = good && tc_plan_demote(plan, NULL) == TC_OK && tc_plan_spmv(plan, local_x, NULL, local_z, 1, NULL) == TC_OK; // demoted, the arrays are what they were
   if (good && m > 0) check(backend, backend->download(z, local_z, m * sizeof *z, NULL), "download");
   check(backend, backend->synchronize(NULL), "synchronize");
   fact(good && tc_first_different(A->num_rows, z, expected) == A->num_rows, converter->format, name, 1, "z = Ax", good ? "" : tc_last_error());
+  tc_plan_unpack(plan, NULL);
   tc_plan_destroy(&plan);
   backend->release(local_x);
   backend->release(local_z);

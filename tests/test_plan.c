@@ -124,7 +124,7 @@ static void check_follows(const tc_plan_options *options)
   expect_counters(plan, 1, 1, 3);
   expect_product(plan, &A);
 
-  tc_plan_unpack(plan); // nothing is left but the counts, and the next product packs anew
+  tc_plan_unpack(plan, NULL); // nothing is left but the counts, and the next product packs anew
   expect_counters(plan, 1, 1, 3);
   assert_null(tc_plan_kernel(plan));
   tc_plan_stats(plan, &stats);

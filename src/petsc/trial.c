@@ -90,7 +90,8 @@ static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool our
 /*
   Ours come first, a few products that tell how many make a group, and a group: where they are at the floor of the parent's already, that has nothing to show, and preparing cuSPARSE
   would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
-  one or another that does not count, so that the cache holds what they read and the host has been there before. Ours come last and leave their result in z.
+  one or another that does not count, so that the cache holds what they read and the host has been there before. What ours have left in the cache goes first while theirs run, as it
+  does when they have won. Ours come last and leave their result in z.
 */
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
@@ -110,7 +111,8 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     result->bound = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatTCTheirs(A, tc, x, z, works));
+  *works = (PetscBool)(tc_plan_demote(side->plan, stream) == TC_OK);
+  if (*works) PetscCall(MatTCTheirs(A, tc, x, z, works));
   if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
   tc_choose_by_time(1, ours, theirs, side->conversion_ms, result);
@@ -141,7 +143,7 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
     PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
                         result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
-    if (result.theirs) tc_plan_unpack(side->plan);
+    if (result.theirs) tc_plan_unpack(side->plan, stream);
   } else {
     PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE\n"));
     if (side->declined) *done = PETSC_FALSE;

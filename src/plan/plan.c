@@ -234,8 +234,26 @@ tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int
   return tc_from_backend(plan->backend, plan->kernel->scalar == plan->scalar ? plan->kernel->spmv(plan->view, x, y, z, sign, stream) : multiply_widened(plan, x, y, z, sign, stream));
 }
 
-void tc_plan_unpack(tc_plan *plan)
+/* What products read */
+static tc_status demote_arrays(const tc_plan *plan, int keep, tc_stream stream)
 {
+  tc_array  arrays[TC_MAX_ARRAYS];
+  const int num = plan->backend->demote != NULL && plan->kernel != NULL && !plan->built ? plan->format->arrays(plan->view, arrays) : 0;
+
+  for (int i = 0; i < num; ++i) {
+    if (arrays[i].role != TC_ROLE_MAP) TC_CALL(tc_from_backend(plan->backend, plan->backend->demote(get_array(plan->view, &arrays[i]), arrays[i].count * arrays[i].item_size, keep, stream)));
+  }
+  return TC_OK;
+}
+
+tc_status tc_plan_demote(const tc_plan *plan, tc_stream stream)
+{
+  return demote_arrays(plan, 1, stream);
+}
+
+void tc_plan_unpack(tc_plan *plan, tc_stream stream)
+{
+  (void)demote_arrays(plan, 0, stream); // they go in any case
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
 }

@@ -53,8 +53,11 @@ void tc_plan_hit(tc_plan *plan);
 */
 tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
-/* Gives the arrays back: the next product needs a rebuild. Waits for the device; keeps the counts. */
-void tc_plan_unpack(tc_plan *plan);
+/* Makes the arrays what a cache replaces first, until the next product. Enqueues */
+tc_status tc_plan_demote(const tc_plan *plan, tc_stream stream);
+
+/* Gives the arrays back, in that stream: no cache holds what they were, and the next product needs a rebuild. Waits for the device; keeps the counts. */
+void tc_plan_unpack(tc_plan *plan, tc_stream stream);
 
 /* What only the packed arrays can tell, fetched from the backend's memory: for views; waits for the device. Where nothing is packed the text is empty. */
 tc_status tc_plan_detail(const tc_plan *plan, tc_detail *detail, tc_stream stream);
