@@ -61,6 +61,13 @@ __device__ __forceinline__ double tc_sum_of_segments(const double *sums, int32_t
   return sum;
 }
 
+/* Element j of long row r */
+template <typename number>
+__device__ __forceinline__ void tc_add_segments_of(const tc_segment_sums<number> &S, int32_t r, int32_t j)
+{
+  S.put(r, j, tc_sum_of_segments(S.of(r) + j, S.num(r), S.width));
+}
+
 constexpr int tc_add_threads = 128;
 
 /*
@@ -80,7 +87,7 @@ static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kern
 
   tc_wait_for_kernel_before();
   if (r >= S.num_rows || j >= S.n) return;
-  S.put(r, j, tc_sum_of_segments(S.of(r) + j, S.num(r), S.width));
+  tc_add_segments_of(S, r, j);
 }
 
 /*

@@ -246,27 +246,39 @@ __device__ __forceinline__ int32_t tc_csr_long_of_segment(const tc_csr_view &A, 
 }
 
 /*
+  `own` sums of segments of long row r are in memory, for part `chunk` of the columns, and that is known to all: are those of all segments, now? Whoever learns that reads
+  them past the L1 cache. Then the counter is zero again.
+*/
+__device__ __forceinline__ bool tc_csr_arrive(const tc_csr_view &A, int32_t r, int32_t chunk, int32_t own)
+{
+  int32_t *const arrived = A.arrived + (int64_t)TC_SPMM_CHUNKS * r + chunk;
+  const bool     all     = atomicAdd(arrived, own) == A.long_first[r + 1] - A.long_first[r] - own;
+
+  if (all) *arrived = 0;
+  return all;
+}
+
+/*
   The sum of a segment of long row r is in `partial`: the group of lanes of the last one to arrive adds up those of all of them. The counter decides who adds, not in
   which order.
 */
 template <class shape>
-__device__ __forceinline__ void tc_csr_arrive(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, int32_t r, int32_t j)
+__device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, int32_t r, int32_t j)
 {
   constexpr int  lanes   = shape::deep_lanes;
   const int      lane    = threadIdx.x % lanes;
   const unsigned group   = (tc_full_warp >> (tc_warp_size - lanes)) << (threadIdx.x % tc_warp_size - lane);
   const int32_t  first   = A.long_first[r], num = A.long_first[r + 1] - first;
-  int32_t *const arrived = A.arrived + (int64_t)TC_SPMM_CHUNKS * r + j / lanes;
   int            last    = 0;
 
+  static_assert(shape::chunks <= TC_SPMM_CHUNKS, "a counter for each");
   __threadfence();
   __syncwarp(group);
-  if (lane == 0) last = atomicAdd(arrived, 1) == num - 1;
+  if (lane == 0) last = tc_csr_arrive(A, r, j / lanes, 1);
   if (!__shfl_sync(group, last, 0, lanes)) return;
   __threadfence();
   const double sum = tc_sum_of_segments(partial + (int64_t)first * shape::width + j, num, shape::width);
 
-  if (lane == 0) *arrived = 0;
   if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
 }
 
@@ -289,7 +301,7 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
   if (used && heavy && j < args.n) tc_csr_put(sum, args, row, j);
   if constexpr (shape::adds) {
-    if (used && !heavy) tc_csr_arrive<shape>(A, args, partial, low, j);
+    if (used && !heavy) tc_csr_add_arrived<shape>(A, args, partial, low, j);
   }
 }
 
@@ -357,12 +369,16 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
 }
 
+/* Does the last segment of a long row to arrive add up all of them, while other rows are summed? Where there are few others, nothing hides the counters, and a launch is cheaper. */
+static inline bool tc_csr_adds_segments(const tc_csr_view *A)
+{
+  return A->num_long > 0 && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= tc_csr_segments * A->nnz;
+}
+
 /*
   Are rows long, and are there fewer groups of lanes than the device holds? Then a product takes as long as the loads of a row one after the other, and not as long as all
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
   the device is full a few times (docs/performance.md).
-
-  The sums of segments are added by the last of a row to arrive, while other rows are summed. Where there are few others, nothing hides the counters, and a launch is cheaper.
 
   `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are. `early`: as soon as the kernel
   before lets it, which must not write to A then.
@@ -377,7 +393,7 @@ static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
   const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
 
-  if (A->num_long > 0 && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= tc_csr_segments * A->nnz) {
+  if (tc_csr_adds_segments(A)) {
     if (deep) return tc_launch_csr_shape<tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
     return tc_launch_csr_shape<tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
   }

@@ -91,6 +91,12 @@ __device__ __forceinline__ tc_csr_rest tc_csr_open_listed(const tc_csr_view &A, 
   return {at, min(at + TC_SPMM_SEGMENT, A.row_ptr[row + 1])};
 }
 
+/* The long rows of C, from the sums of their segments */
+__host__ __device__ __forceinline__ tc_segment_sums<float> tc_csr_segment_sums(const tc_csr_view &A, const tc_csr_row_major_args &args)
+{
+  return {A.num_long, 1, A.long_row, A.long_first, args.partial, args.n, args.n, args.c, args.ldc, false};
+}
+
 /* Four columns of a row of C */
 __device__ __forceinline__ void tc_csr_put_row(float *c, const float4 &sum)
 {
@@ -117,6 +123,38 @@ __device__ __forceinline__ void tc_csr_add(float4 &sum, float val, const float4 
 }
 
 /*
+  The sums of the segments of this block are in `partial`: all its threads, a column each, add up those of the rows that have no others left. The counters decide who adds, not
+  in which order. `items_end`, `first_column`: of the block's share. All its threads come here together.
+*/
+template <class shape>
+__device__ __forceinline__ void tc_csr_add_complete_rows(const tc_csr_view &A, const tc_csr_row_major_args &args, int32_t items_end, int32_t first_column)
+{
+  __shared__ uint32_t complete; // bit i: long row low + i
+  const int32_t       first = (items_end - 1) / shape::groups * shape::groups, end = min(items_end, A.num_segments);
+
+  static_assert(shape::groups <= tc_warp_size, "a lane for each long row that the segments of a block may be of");
+  if (first >= end) return;
+  const int32_t low = tc_csr_long_of_segment(A, first, A.num_long - 1);
+
+  __syncthreads();
+  if (threadIdx.x < tc_warp_size) {
+    const int32_t r = low + (int32_t)threadIdx.x, own = r < A.num_long ? min(end, A.long_first[r + 1]) - max(first, A.long_first[r]) : 0;
+
+    __threadfence(); // what the block has written before others are told, ...
+    const uint32_t all = __ballot_sync(tc_full_warp, own > 0 && tc_csr_arrive(A, r, first_column / shape::columns, own));
+
+    __threadfence(); // ... and what others have written before that is read
+    if (threadIdx.x == 0) complete = all;
+  }
+  __syncthreads();
+  if (complete == 0) return;
+#pragma unroll 1
+  for (int e = threadIdx.x; e < shape::groups * shape::columns; e += shape::threads) {
+    if (complete >> (e / shape::columns) & 1) tc_add_segments_of(tc_csr_segment_sums(A, args), low + e / shape::columns, first_column + e % shape::columns);
+  }
+}
+
+/*
   tc_spmm_csr_row_major_kernel - C = A B straight from CSR, sums in single precision, B and C row-major
 
   Work:   see tc_csr_share. A group of 8 lanes takes a row, or item, after the other: each 16th of the block's. It has as many columns as its pieces of 128 bytes, and leaves
@@ -124,10 +162,10 @@ __device__ __forceinline__ void tc_csr_add(float4 &sum, float val, const float4 
   Lanes:  neighbours read 16 bytes of the same row of B each; of the entries of A one each, for the whole group; the next ones, of the next row, too, are on their way
           while rows of B are
   Arrays: the view; B, C row-major, aligned to 16 bytes, as are their rows; partial row-major [num_segments, n]; all device
-  Writes: C once for each row that is not long; partial for the others
+  Writes: C once for each row that is not long; partial for the others, and with `adds` these rows of C, too, by the block whose segments are the last of a row to arrive
   Launch: 128 threads per block, static shared memory.  Needs: sm_60.  Source: Yang, Buluc and Owens, Euro-Par'18, as for tc_spmm_csr_kernel
 */
-template <class shape>
+template <class shape, bool adds>
 static __global__ void __launch_bounds__(shape::threads, tc_csr_row_major_resident) tc_spmm_csr_row_major_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_csr_row_major_args args)
 {
   constexpr int                      lanes = shape::lanes, groups = shape::groups, pieces = shape::pieces, ahead = shape::ahead;
@@ -206,6 +244,9 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_row_major_reside
     }
     item += groups;
   }
+  if constexpr (adds) {
+    if (listed) tc_csr_add_complete_rows<shape>(A, args, end, static_cast<int32_t>(4 * (mine - args.b - lane)));
+  }
 }
 
 /*
@@ -217,6 +258,7 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_row_major_reside
           rows of B are
   Arrays, Writes, Launch, Needs: as above.  Source: Yang, Buluc and Owens, as above, their merge-based kernel, but for rows that are not shared
 */
+template <bool adds>
 static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_resident) tc_spmm_csr_row_major_list_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_csr_row_major_args args)
 {
   using shape = tc_csr_list;
@@ -233,8 +275,8 @@ static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_
   float4                  sum = {}, b[ahead];
   float                  *out = args.c + item * args.ldc + column; // of row `row`
 
-  if (num <= 0) return;
-  if (share.listed) of_lane = tc_csr_open_listed(A, item);
+  if (!adds && num <= 0) return;
+  if (share.listed && num > 0) of_lane = tc_csr_open_listed(A, item);
   else if (lane < num) of_lane = {__ldg(A.row_ptr + item + lane), __ldg(A.row_ptr + item + lane + 1)};
   uint32_t skipped = __ballot_sync(tc_full_warp, !share.listed && of_lane.end - of_lane.at >= A.heavy_from);
 
@@ -300,18 +342,24 @@ static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_
     skipped &= skipped - 1;
     out += args.ldc;
   }
-  if (share.listed) tc_csr_put(A, args, true, item, column, sum);
+  if (share.listed && num > 0) tc_csr_put(A, args, true, item, column, sum);
+  if constexpr (adds) {
+    if (share.listed) tc_csr_add_complete_rows<shape>(A, args, share.end, column - 4 * lane);
+  }
 }
 
+using tc_csr_row_major_kernel = void(tc_csr_view, tc_csr_row_major_args);
+
 template <class shape>
-static tc_status tc_launch_csr_row_major(const char *name, void (*kernel)(tc_csr_view, tc_csr_row_major_args), const tc_csr_view *A, const tc_spmm_args *args, int32_t rows, bool panel_by_panel, cudaStream_t stream)
+static tc_status tc_launch_csr_row_major(const char *name, tc_csr_row_major_kernel *kernel, tc_csr_row_major_kernel *adding, const tc_csr_view *A, const tc_spmm_args *args, int32_t rows, bool panel_by_panel, cudaStream_t stream)
 {
   const int32_t panels        = args->n / shape::columns;
   const int64_t listed_blocks = ((int64_t)A->num_segments + A->num_heavy + shape::groups - 1) / shape::groups, grid = (listed_blocks + (A->num_rows + shape::groups * rows - 1) / (shape::groups * rows)) * panels;
-  float        *c             = reinterpret_cast<float *>(args->c);
+  const bool    adds          = tc_csr_adds_segments(A) && panels <= TC_SPMM_CHUNKS;
+  const tc_csr_row_major_args own = {reinterpret_cast<const float4 *>(args->b), (uint32_t)(args->ldb / 4), args->n, reinterpret_cast<float *>(args->c), args->ldc, args->scratch, rows, panels, (int32_t)listed_blocks, panel_by_panel};
 
-  TC_CALL(tc_launch(name, kernel, grid, shape::threads, stream, *A, tc_csr_row_major_args{reinterpret_cast<const float4 *>(args->b), (uint32_t)(args->ldb / 4), args->n, c, args->ldc, args->scratch, rows, panels, (int32_t)listed_blocks, panel_by_panel}));
-  return tc_add_segments<float>(name, {A->num_long, 1, A->long_row, A->long_first, args->scratch, args->n, args->n, c, args->ldc, false}, A->num_segments, stream);
+  TC_CALL(tc_launch(name, adds ? adding : kernel, grid, shape::threads, stream, *A, own));
+  return adds ? TC_OK : tc_add_segments<float>(name, tc_csr_segment_sums(*A, own), A->num_segments, stream);
 }
 
 template <int pieces>
@@ -319,7 +367,7 @@ static tc_status tc_launch_csr_by_row(const char *name, const tc_csr_view *A, co
 {
   using shape = tc_csr_panel<pieces>;
 
-  return tc_launch_csr_row_major<shape>(name, tc_spmm_csr_row_major_kernel<shape>, A, args, rows / shape::groups, panel_by_panel, stream);
+  return tc_launch_csr_row_major<shape>(name, tc_spmm_csr_row_major_kernel<shape, false>, tc_spmm_csr_row_major_kernel<shape, true>, A, args, rows / shape::groups, panel_by_panel, stream);
 }
 
 /* So many rows to a warp that it has `entries` of them, by the mean */
@@ -328,7 +376,7 @@ static tc_status tc_launch_csr_lists(const char *name, const tc_csr_view *A, con
   constexpr int64_t fewest = 4, most = 16;
   static_assert(most <= tc_csr_list::lanes, "a lane of the warp knows where a row ends");
 
-  return tc_launch_csr_row_major<tc_csr_list>(name, tc_spmm_csr_row_major_list_kernel, A, args, (int32_t)std::min(most, std::max(fewest, entries * A->num_rows / std::max<int64_t>(A->nnz, 1))), panel_by_panel, stream);
+  return tc_launch_csr_row_major<tc_csr_list>(name, tc_spmm_csr_row_major_list_kernel<false>, tc_spmm_csr_row_major_list_kernel<true>, A, args, (int32_t)std::min(most, std::max(fewest, entries * A->num_rows / std::max<int64_t>(A->nnz, 1))), panel_by_panel, stream);
 }
 
 /*

@@ -20,7 +20,7 @@
 enum {
   TC_SPMM_SEGMENT = 256, // part of the definition of the result's bits
   TC_SPMM_COLUMNS = 128, // columns of B that one launch handles at most: bounds the row-major scratch
-  TC_SPMM_CHUNKS  = TC_SPMM_COLUMNS / 32 // parts of them for which the segments of a long row are counted apart
+  TC_SPMM_CHUNKS  = 8    // parts of a block's columns for which the segments of a long row are counted apart, at most
 };
 
 /*

@@ -145,8 +145,12 @@ static void check_row_major(const narrow_checks *K, const char *name, const tc_m
   int             whole;
 
   if (c == NULL || left == NULL) device_die("check_row_major", "no host memory");
-  status = K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = n, .b = db.local, .ldb = ldb, .c = dc.local, .ldc = ldc, .scratch = scratch.local, .row_major_f32 = 1}, NULL);
-  if (status != TC_ERR_UNSUPPORTED) device_check(K->backend, status, K->kernel->name);
+  for (int time = 0; time < 2; ++time) { // the first product leaves what the second needs, and nothing of it is left in C
+    if (time > 0) device_free(&dc);
+    if (time > 0) dc = floats_to_device(K->backend, A->num_rows, 0, ldc, NULL, 0);
+    status = K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = n, .b = db.local, .ldb = ldb, .c = dc.local, .ldc = ldc, .scratch = scratch.local, .row_major_f32 = 1}, NULL);
+    if (status != TC_ERR_UNSUPPORTED) device_check(K->backend, status, K->kernel->name);
+  }
   whole = floats_from_device(&dc, A->num_rows, n, ldc, c, m);
   if (status == TC_OK) K->fact(narrow_is_right(&E, n, NULL, c, m, 0x1p-24), K->kernel->name, name, n, "row-major floats");
   if (status == TC_OK && strcmp(K->kernel->format, "csr") == 0) K->fact(is_defined_product(A, n, b, c), K->kernel->name, name, n, "row-major floats, the defined sums");
@@ -187,11 +191,14 @@ static void check_many_clusters(const narrow_checks *K)
 
 void narrow_check_row_major(const narrow_checks *K, int small)
 {
+  /*
+    Thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time: rows that end together or not, and where many entries are in segments. Then long
+    rows that are added up by the last of their segments to arrive: lists, all columns or a panel of them for all rows; row by row, and more panels than are counted apart.
+  */
   static const struct {
     const char *generator;
-    int32_t     size;
-  } wide[] = {{"webbase", 40009}, {"four", 200}}; // thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time: rows that end together or not
-  enum { WIDE = 1024 };
+    int32_t     size, n;
+  } wide[] = {{"webbase", 40009, 1024}, {"four", 200, 1024}, {"like_dc2", 40009, 1024}, {"lp", 2000, 128}, {"rmat", 12, 256}, {"ragged", 331, 512}, {"ragged", 331, 576}};
   const int   csr = strcmp(K->kernel->format, "csr") == 0;
   device_case C;
 
@@ -199,7 +206,7 @@ void narrow_check_row_major(const narrow_checks *K, int small)
     tc_matrix A;
 
     if (tc_generate(tc_generator_find(wide[i].generator), wide[i].size, 1, &A) != TC_OK) device_die(wide[i].generator, tc_last_error());
-    check_row_major(K, wide[i].generator, &A, WIDE, 4, NULL);
+    check_row_major(K, wide[i].generator, &A, wide[i].n, 4, NULL);
     tc_matrix_free(&A);
   }
   if (!small && strcmp(K->kernel->format, "bittcf") == 0) check_many_clusters(K);
