@@ -46,7 +46,6 @@ constexpr int tc_csr_batch    = 16;   // rows of B that a group with a column pe
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
 constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
-constexpr int tc_csr_segments = 3;    // entries of 4 that are in segments, at most, where the last segment of a row adds up all
 
 /* An element of B in memory */
 template <tc_precision precision>
@@ -369,10 +368,13 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
 }
 
-/* Does the last segment of a long row to arrive add up all of them, while other rows are summed? Where there are few others, nothing hides the counters, and a launch is cheaper. */
-static inline bool tc_csr_adds_segments(const tc_csr_view *A)
+/*
+  Does the last segment of a long row to arrive add up all of them, while other rows are summed? Where there are few others, nothing hides the counters, and a launch is cheaper:
+  where more than `part` of `of` entries are in segments.
+*/
+static inline bool tc_csr_adds_segments(const tc_csr_view *A, int part, int of)
 {
-  return A->num_long > 0 && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= tc_csr_segments * A->nnz;
+  return A->num_long > 0 && of * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= part * A->nnz;
 }
 
 /*
@@ -393,7 +395,7 @@ static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
   const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
 
-  if (tc_csr_adds_segments(A)) {
+  if (tc_csr_adds_segments(A, 3, 4)) {
     if (deep) return tc_launch_csr_shape<tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
     return tc_launch_csr_shape<tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
   }

@@ -355,7 +355,7 @@ static tc_status tc_launch_csr_row_major(const char *name, tc_csr_row_major_kern
 {
   const int32_t panels        = args->n / shape::columns;
   const int64_t listed_blocks = ((int64_t)A->num_segments + A->num_heavy + shape::groups - 1) / shape::groups, grid = (listed_blocks + (A->num_rows + shape::groups * rows - 1) / (shape::groups * rows)) * panels;
-  const bool    adds          = tc_csr_adds_segments(A) && panels <= TC_SPMM_CHUNKS;
+  const bool    adds          = tc_csr_adds_segments(A, 1, 3) && panels <= TC_SPMM_CHUNKS;
   const tc_csr_row_major_args own = {reinterpret_cast<const float4 *>(args->b), (uint32_t)(args->ldb / 4), args->n, reinterpret_cast<float *>(args->c), args->ldc, args->scratch, rows, panels, (int32_t)listed_blocks, panel_by_panel};
 
   TC_CALL(tc_launch(name, adds ? adding : kernel, grid, shape::threads, stream, *A, own));

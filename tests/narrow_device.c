@@ -192,13 +192,13 @@ static void check_many_clusters(const narrow_checks *K)
 void narrow_check_row_major(const narrow_checks *K, int small)
 {
   /*
-    Thread blocks enough for 200 multiprocessors to have kernels take 128 columns at a time: rows that end together or not, and where many entries are in segments. Then long
+    Thread blocks enough for 132 multiprocessors to have kernels take 128 columns at a time: rows that end together or not, and where many entries are in segments. Then long
     rows that are added up by the last of their segments to arrive: lists, all columns or a panel of them for all rows; row by row, and more panels than are counted apart.
   */
   static const struct {
     const char *generator;
     int32_t     size, n;
-  } wide[] = {{"webbase", 40009, 1024}, {"four", 200, 1024}, {"like_dc2", 40009, 1024}, {"lp", 2000, 128}, {"rmat", 12, 256}, {"ragged", 331, 512}, {"ragged", 331, 576}};
+  } wide[] = {{"webbase", 40009, 1024}, {"four", 200, 1024}, {"like_dc2", 26009, 1024}, {"lp", 2000, 128}, {"rmat", 12, 256}, {"like_dc2", 9001, 512}, {"like_dc2", 9001, 576}, {"ragged", 331, 512}};
   const int   csr = strcmp(K->kernel->format, "csr") == 0;
   device_case C;
 
