@@ -7,20 +7,23 @@ typedef struct {
 } named_case;
 
 static const named_case few_cases[] = {
-  {"ragged",     67  },
-  {"mixed",      175 }, // of clusters those with the most groups to a window
-  {"short",      203 },
-  {"skewed",     103 },
-  {"limits",     35  },
-  {"one_row",    1031},
-  {"all_empty",  37  },
-  {"no_columns", 5   },
-  {"nothing",    0   },
-  {"stencil7",   6   },
-  {"elasticity", 4   },
-  {"laplace27",  4   },
-  {"qcd",        3   },
-  {"25d25s",     80  },
+  {"ragged",     67   },
+  {"mixed",      175  }, // of clusters those with the most groups to a window
+  {"short",      203  },
+  {"skewed",     103  },
+  {"limits",     35   },
+  {"one_row",    1031 },
+  {"all_empty",  37   },
+  {"no_columns", 5    },
+  {"nothing",    0    },
+  {"stencil7",   6    },
+  {"elasticity", 4    },
+  {"laplace27",  4    },
+  {"qcd",        3    },
+  {"25d25s",     80   },
+  {"lp",         500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
+  {"like_dc2",   1009 }, // the same; short ones
+  {"one_row",    13003}, // many segments for each long row, and nothing else
 };
 
 /*
