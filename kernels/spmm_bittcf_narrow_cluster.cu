@@ -73,22 +73,32 @@ struct tc_held_narrow_window {
     }
   }
 
-  /* As many groups as an instruction takes */
-  static __device__ __forceinline__ void multiply_step(const uint32_t *values, const uint32_t *places, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2])
+  /* The lane's parts of the rows of B of some groups */
+  template <int num_parts>
+  static __device__ __forceinline__ void load_parts(uint4 (&part)[num_parts], const uint32_t *places, uint32_t staged)
   {
-    tc_narrow_step<precision, elements, 1, in_place> step;
+#pragma unroll
+    for (int q = 0; q < num_parts; ++q) part[q] = tc_load_shared_16(tc_place_in<16>(places[q / 2], q % 2, staged));
+  }
+
+  /* As many groups as an instruction takes at a time */
+  template <int num_parts>
+  static __device__ __forceinline__ void multiply_parts(const uint32_t *values, const uint4 (&part)[num_parts], tc_mma_single_accumulator (&sums)[elements / 2])
+  {
+#pragma unroll
+    for (int i = 0; i < num_parts; i += groups) {
+      tc_narrow_step<precision, elements, 1, in_place> step;
 
 #pragma unroll
-    for (int q = 0; q < groups; ++q) {
-      const uint4 four = tc_load_shared_16(tc_place_in<16>(places[q / 2], q % 2, staged));
-
-      step.b[q][0][0] = four.x;
-      step.b[q][0][1] = four.y;
-      step.b[q][0][2] = four.z;
-      step.b[q][0][3] = four.w;
-      step.value[q]   = values[q];
+      for (int q = 0; q < groups; ++q) {
+        step.b[q][0][0] = part[i + q].x;
+        step.b[q][0][1] = part[i + q].y;
+        step.b[q][0][2] = part[i + q].z;
+        step.b[q][0][3] = part[i + q].w;
+        step.value[q]   = values[i + q];
+      }
+      step.multiply(sums);
     }
-    step.multiply(sums);
   }
 
   __device__ __forceinline__ void multiply_others(const tc_bittcf &T, int lane, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2]) const
@@ -110,35 +120,60 @@ struct tc_held_narrow_window {
       }
 #pragma unroll
       for (int q = 0; q < batch / 2; ++q) turn(places[q], lane);
-#pragma unroll
-      for (int q = 0; q < batch; q += groups) multiply_step(values + q, places + q / 2, staged, sums);
+      uint4 part[batch];
+
+      load_parts(part, places, staged);
+      multiply_parts(values, part, sums);
     }
   }
 
-  /* Adds the product with 128 bytes of the rows in a buffer */
+  /* Adds the product with 128 bytes of the rows in a buffer. `ahead`: parts of rows are on their way while those before are multiplied, for which there have to be registers. */
+  template <bool ahead>
   __device__ __forceinline__ void multiply(const tc_bittcf &T, int lane, uint32_t staged, tc_mma_single_accumulator (&sums)[elements / 2]) const
   {
+    constexpr int batch = ahead ? 4 : groups;
+    uint4         part[2][batch];
+
+    if (ahead && num > 0) load_parts(part[0], at.place, staged);
 #pragma unroll
-    for (int i = 0; i < held; i += groups) {
+    for (int i = 0; i < held; i += batch) {
       if (i % 4 == 0 && i >= num) break;
-      multiply_step(value + i, at.place + i / 2, staged, sums);
+      if (!ahead) load_parts(part[i / batch % 2], at.place + i / 2, staged);
+      else if (i + batch < held && i + batch < num) load_parts(part[(i / batch + 1) % 2], at.place + (i + batch) / 2, staged);
+      multiply_parts(value + i, part[i / batch % 2], sums);
     }
     if constexpr (others) multiply_others(T, lane, staged, sums);
   }
 };
 
-/* 128 bytes of each row of a cluster on their way into a buffer, eight threads to two rows; `from` is the thread's part of row 0 */
-__device__ __forceinline__ void tc_stage_rows(uint32_t buffer, const tc_narrow_cluster_args &args, const char *from, const int32_t *list, int32_t num)
+/*
+  128 bytes of each row of a cluster on their way into a buffer, eight threads to two rows; `from` is the thread's part of row 0, `list` an address in shared memory. What a
+  thread's rows have in common is computed once, and by hand: the compiler took 25 instructions for each 16 bytes.
+*/
+template <int warps>
+__device__ __forceinline__ void tc_stage_rows(uint32_t buffer, uint32_t row_bytes, const char *from, uint32_t list, int32_t num)
 {
-  const uint32_t piece = threadIdx.x % 8;
+  constexpr int  step = warps * tc_warp_size / 8; // pairs of rows
+  const uint32_t piece = threadIdx.x % 8, first = threadIdx.x / 8, turned = piece + 4 * first & 7;
+  uint32_t       to = buffer + 2 * tc_stage_bytes * first + 16 * turned, second = to - 16 * turned + tc_stage_bytes + 16 * (turned + 2 & 7);
+  int32_t        left = num - 2 * static_cast<int32_t>(first);
 
-#pragma unroll 2
-  for (int32_t p = threadIdx.x / 8; 2 * p < num; p += blockDim.x / 8) {
-    const uint2    columns = *reinterpret_cast<const uint2 *>(list + 2 * p);
-    const uint32_t to      = buffer + 2 * tc_stage_bytes * p;
+  static_assert(step % 2 == 0, "all rows of a thread are turned alike");
+  list += 2 * sizeof(int32_t) * first;
+  tc_keep(from);
+#pragma unroll 1
+  for (; left > 0; left -= 4 * step, list += 4 * sizeof(int32_t) * step, to += 4 * tc_stage_bytes * step, second += 4 * tc_stage_bytes * step) {
+    uint2 columns[2];
 
-    tc_copy_ahead_16(to + 16 * (piece + 4 * p & 7), from + static_cast<uint64_t>(columns.x) * args.row_bytes);
-    if (2 * p + 1 < num) tc_copy_ahead_16(to + tc_stage_bytes + 16 * (piece + 4 * p + 2 & 7), from + static_cast<uint64_t>(columns.y) * args.row_bytes);
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (i == 0 || left > 2 * step * i) columns[i] = tc_load_shared_8(list + 2 * sizeof(int32_t) * step * i);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      if (left > 2 * step * i) tc_copy_ahead_16(to + 2 * tc_stage_bytes * step * i, from + static_cast<uint64_t>(columns[i].x) * row_bytes);
+      if (left > 2 * step * i + 1) tc_copy_ahead_16(second + 2 * tc_stage_bytes * step * i, from + static_cast<uint64_t>(columns[i].y) * row_bytes);
+    }
   }
 }
 
@@ -153,7 +188,7 @@ struct __align__(8) tc_narrow_lists {
   next cluster and the bounds of the one after that, which are needed as many buffers later at least.
 */
 struct tc_narrow_stream {
-  int32_t  cluster, chunk;
+  int32_t  cluster, chunk, num; // rows of the cluster
   uint32_t turn;
 
   /* Bounds and list of the block's first cluster, bounds of the second: there after the next barrier */
@@ -169,6 +204,7 @@ struct tc_narrow_stream {
   }
 
   /* Once between two barriers: the next rows on their way into a buffer. `from` is the thread's part of row 0. */
+  template <int warps>
   __device__ __forceinline__ void stage(const tc_bittcf &T, const tc_narrow_cluster_args &args, tc_narrow_lists &L, const char *from, uint32_t buffer)
   {
     if (chunk == args.chunks) {
@@ -176,7 +212,8 @@ struct tc_narrow_stream {
       chunk = 0;
       ++turn;
     }
-    if (cluster < T.num_clusters) tc_stage_rows(buffer, args, from + tc_stage_bytes * chunk, L.list[turn % 2], static_cast<int32_t>(L.bounds[turn % 4][1] - L.bounds[turn % 4][0]));
+    if (chunk == 0) num = cluster < T.num_clusters ? static_cast<int32_t>(L.bounds[turn % 4][1] - L.bounds[turn % 4][0]) : 0;
+    tc_stage_rows<warps>(buffer, args.row_bytes, from + tc_stage_bytes * chunk, static_cast<uint32_t>(__cvta_generic_to_shared(L.list[turn % 2])), num);
     if (chunk++ == 0) copy_lists(T, L);
     tc_copies_end();
   }
@@ -240,6 +277,7 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
   __shared__ tc_narrow_lists lists;
   using held_window = tc_held_narrow_window<precision, most, Output::in_place>;
   constexpr int  elements = held_window::elements;
+  constexpr bool ahead = warps <= 12 && precision != TC_PRECISION_F32;
   const int      lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
   const uint32_t bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * args.size;
   const char    *from   = args.rows + 16 * (threadIdx.x % 8);
@@ -256,7 +294,7 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
   else stream.begin(T, lists);
   __syncthreads();
 #pragma unroll 1
-  for (int32_t s = 0; s < args.stages - 1; ++s) stream.stage(T, args, lists, from, bottom + s * args.size);
+  for (int32_t s = 0; s < args.stages - 1; ++s) stream.stage<warps>(T, args, lists, from, bottom + s * args.size);
   if (!onward) masks.load(T, now.W, lane);
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
@@ -274,9 +312,9 @@ static __global__ void __launch_bounds__(warps *tc_warp_size, tc_held_blocks<mos
 
       tc_copies_done_but(args.stages - 2);
       __syncthreads();
-      stream.stage(T, args, lists, from, unused);
+      stream.stage<warps>(T, args, lists, from, unused);
       if (onward && chunk + 1 == args.chunks) masks.load(T, next.W, lane);
-      tiles.multiply(T, lane, staged, sums);
+      tiles.template multiply<ahead>(T, lane, staged, sums);
       tc_put_narrow_window<precision, elements, 1>(rows, make_int2(scales.x, scales.y), 8 * elements * chunk, g, out, sums);
       if (onward && chunk == 0 && next.w >= 0) tc_prefetch_cluster_window<precision>(T, next, lane);
       unused = staged;

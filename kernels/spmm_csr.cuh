@@ -258,27 +258,71 @@ __device__ __forceinline__ bool tc_csr_arrive(const tc_csr_view &A, int32_t r, i
 }
 
 /*
-  The sum of a segment of long row r is in `partial`: the group of lanes of the last one to arrive adds up those of all of them. The counter decides who adds, not in
-  which order.
+  The sum of `num` sums, `stride` doubles apart, the same for each group of `lanes` of a warp, a column to a lane: each group loads a part of them, 16 of a lane in flight, and
+  all of them add up all, in their order. The whole warp comes here together.
+*/
+template <int lanes>
+__device__ __forceinline__ double tc_csr_sum_of_segments(const double *sums, int32_t num, int32_t stride)
+{
+  constexpr int ahead = 16, groups = tc_warp_size / lanes;
+  const int     group = threadIdx.x % tc_warp_size / lanes, lane = threadIdx.x % lanes;
+  double        sum   = 0.0;
+
+#pragma unroll 1
+  for (int32_t s = 0; s < num; s += groups * ahead) {
+    double next[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = __ldcg(sums + (int64_t)min(s + groups * i + group, num - 1) * stride);
+    __syncwarp(); // all loads before the first sum
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      if (s + groups * i >= num) break;
+#pragma unroll
+      for (int q = 0; q < groups; ++q) {
+        const double further = __dadd_rn(sum, groups > 1 ? __shfl_sync(tc_full_warp, next[i], lanes * q + lane) : next[i]);
+
+        sum = s + groups * i + q < num ? further : sum;
+      }
+    }
+  }
+  return sum;
+}
+
+/*
+  With `own`, the sum of a segment of long row r is in `partial`: the last one to arrive adds up those of all of them, its group of lanes if they are few, its warp if they are
+  many. The counter decides who adds, not in which order. All lanes of a warp come here together.
 */
 template <class shape>
-__device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, int32_t r, int32_t j)
+__device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, bool own, int32_t r, int32_t j)
 {
-  constexpr int  lanes   = shape::deep_lanes;
-  const int      lane    = threadIdx.x % lanes;
-  const unsigned group   = (tc_full_warp >> (tc_warp_size - lanes)) << (threadIdx.x % tc_warp_size - lane);
-  const int32_t  first   = A.long_first[r], num = A.long_first[r + 1] - first;
-  int            last    = 0;
+  constexpr int lanes = shape::deep_lanes, few = 16;
+  const int     lane  = threadIdx.x % lanes;
 
   static_assert(shape::chunks <= TC_SPMM_CHUNKS, "a counter for each");
+  if (!__any_sync(tc_full_warp, own)) return;
   __threadfence();
-  __syncwarp(group);
-  if (lane == 0) last = tc_csr_arrive(A, r, j / lanes, 1);
-  if (!__shfl_sync(group, last, 0, lanes)) return;
-  __threadfence();
-  const double sum = tc_sum_of_segments(partial + (int64_t)first * shape::width + j, num, shape::width);
+  __syncwarp();
+  const uint32_t leaders = __ballot_sync(tc_full_warp, own && lane == 0 && tc_csr_arrive(A, r, j / lanes, 1));
 
-  if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
+  if (leaders == 0) return;
+  __threadfence();
+  const bool    last  = leaders >> (threadIdx.x % tc_warp_size - lane) & 1;
+  const int32_t first = A.long_first[r], num = A.long_first[r + 1] - first;
+
+  if (last && num <= few) {
+    const double sum = tc_sum_of_segments(partial + (int64_t)first * shape::width + j, num, shape::width);
+
+    if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
+  }
+#pragma unroll 1
+  for (uint32_t left = __ballot_sync(tc_full_warp, last && num > few && lane == 0); left; left &= left - 1) {
+    const int     leader = __ffs(left) - 1;
+    const int32_t row = __shfl_sync(tc_full_warp, r, leader), column = __shfl_sync(tc_full_warp, j, leader) + lane, from = __shfl_sync(tc_full_warp, first, leader);
+    const double  sum = tc_csr_sum_of_segments<lanes>(partial + (int64_t)from * shape::width + column, __shfl_sync(tc_full_warp, num, leader), shape::width);
+
+    if (threadIdx.x % tc_warp_size < lanes && column < args.n) tc_csr_put(sum, args, A.long_row[row], column);
+  }
 }
 
 /* Item `item` of the segments and the heavy rows, each as many times as there are chunks of columns */
@@ -295,13 +339,12 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
     begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low]));
     end   = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
   }
+  tc_wait_for_kernel_before(); // it wrote rows of B
   const double sum = tc_csr_unscale<shape>(tc_csr_sum_deep<shape>(A, begin, end, B, args.n, j, entries), top, j);
 
   if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
   if (used && heavy && j < args.n) tc_csr_put(sum, args, row, j);
-  if constexpr (shape::adds) {
-    if (used && !heavy) tc_csr_add_arrived<shape>(A, args, partial, low, j);
-  }
+  if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, used && !heavy, low, j);
 }
 
 template <class shape>
@@ -313,12 +356,12 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   __shared__ tc_csr_entries entries[deep_groups];
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
-  tc_wait_for_kernel_before();
   tc_begin_next_kernel();
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
     tc_csr_listed<shape>(A, args, B, partial, top, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;
   }
+  tc_wait_for_kernel_before();
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
 
   if constexpr (shape::deep) {

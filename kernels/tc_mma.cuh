@@ -71,6 +71,14 @@ __device__ __forceinline__ double tc_load_shared(uint32_t shared)
   return value;
 }
 
+__device__ __forceinline__ uint2 tc_load_shared_8(uint32_t shared)
+{
+  uint2 two;
+
+  asm volatile("ld.shared.v2.u32 {%0,%1}, [%2];" : "=r"(two.x), "=r"(two.y) : "r"(shared));
+  return two;
+}
+
 __device__ __forceinline__ uint4 tc_load_shared_16(uint32_t shared)
 {
   uint4 four;
@@ -155,10 +163,15 @@ __device__ __forceinline__ double tc_mma_diagonal(const tc_mma_accumulator &acc,
   return __shfl_sync(tc_full_warp, tc_mma_own_diagonal(acc, tc_mma_lane(lane)), 4 * row + (row >> 1));
 }
 
-/* A float rounded to TF32, to the nearest, ties away from zero; needs sm_80, as what follows */
+/* A float rounded to TF32, to the nearest, ties to even: one instruction of sm_90; before, ties go away from zero and it takes two or three. Needs sm_80, as what follows. */
 __device__ __forceinline__ uint32_t tc_round_to_tf32(float x)
 {
-#if __CUDA_ARCH__ >= 800
+#if __CUDA_ARCH__ >= 900
+  uint32_t rounded;
+
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));
+  return rounded;
+#elif __CUDA_ARCH__ >= 800
   uint32_t rounded;
 
   asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(rounded) : "f"(x));

@@ -51,8 +51,8 @@ typedef struct {
   int           b_transposed; // b is [n, num_cols of A], ldb >= n: only for kernels that take it
   /*
     b and c are arrays of floats, row-major, ldb and ldc their row strides, aligned to 16 bytes, n a multiple of 64 and as large as it likes, `add` 0, scratch only what
-    the sums of segments take: TF32 alone takes it, to be compared with programs that have their blocks like that. B is not scaled; it is rounded to the nearest, ties
-    away from zero, but straight from CSR it is taken as it is, and A is rounded to single precision without a scale, too: an element of C is the chain of fused
+    the sums of segments take: TF32 alone takes it, to be compared with programs that have their blocks like that. B is not scaled; it is rounded to the nearest
+    (tc_round_to_tf32()), but straight from CSR it is taken as it is, and A is rounded to single precision without a scale, too: an element of C is the chain of fused
     multiply-adds in single precision over a row, or segment, from 0 in the order of CSR, and the segments' sums are added in double precision before they are rounded.
   */
   int row_major_f32;
