@@ -226,7 +226,7 @@ static void rules_of_the_suite(void **state)
   static const int32_t columns[] = {8, 32, 128};
   static const struct {
     const char    *name;
-    tc_spmm_traits traits; // without the mean row
+    tc_spmm_traits traits; // without the mean row; per_column where the matrix is not square
     const char    *format[3];
   } cases[] = {
     {"bcsstk17",                    {.entries = 428650,   .rows = 10974,   .longest_row = 150,    .scattered = 0.244, .per_tile = 17.51}, {"bittcf", "bittcf", "bittcf"}},
@@ -248,7 +248,8 @@ static void rules_of_the_suite(void **state)
     {"p2:32",                       {.entries = 7678721,  .rows = 274625,  .longest_row = 65,     .scattered = 0.922, .per_tile = 8.37},  {"hybrid", "bittcf", "bittcf"}},
     {"circuit:400000",              {.entries = 2343912,  .rows = 400000,  .longest_row = 25000,  .scattered = 0.986, .per_tile = 4.09},  {"csr", "csr", "csr"}},
     {"laplace27:64",                {.entries = 6859000,  .rows = 262144,  .longest_row = 27,     .scattered = 0.026, .per_tile = 10.22}, {"hybrid", "bittcf", "bittcf"}},
-    {"interpolation:40",            {.entries = 1685159,  .rows = 512000,  .longest_row = 8,      .scattered = 0.692, .per_tile = 9.60},  {"hybrid", "bittcf", "bittcf"}},
+    {"interpolation:40",            {.entries = 1685159,  .rows = 512000,  .longest_row = 8,      .scattered = 0.692, .per_tile = 9.60, .per_column = 26.3}, {"hybrid", "bittcf", "bittcf"}},
+    {"restriction:40",              {.entries = 1685159,  .rows = 64000,   .longest_row = 27,     .scattered = 0.039, .per_tile = 5.67, .per_column = 3.3},  {"hybrid", "hybrid", "bittcf"}},
     {"lp:40000",                    {.entries = 1601777,  .rows = 40000,   .longest_row = 50000,  .scattered = 0.962, .per_tile = 4.23},  {"csr", "csr", "csr"}},
     {"stokes:24",                   {.entries = 5145000,  .rows = 55296,   .longest_row = 108,    .scattered = 0.022, .per_tile = 17.11}, {"bittcf", "bittcf", "bittcf"}},
     {"ex56:24",                     {.entries = 3501153,  .rows = 46875,   .longest_row = 81,     .scattered = 0.019, .per_tile = 17.83}, {"bittcf", "bittcf", "bittcf"}},
@@ -272,6 +273,7 @@ static void rules_of_the_suite(void **state)
     tc_spmm_traits traits = cases[i].traits;
 
     traits.mean_row = traits.entries / traits.rows;
+    if (traits.per_column == 0) traits.per_column = traits.mean_row;
     for (int w = 0; w < 3; ++w) {
       int         rule   = 0;
       const char *format = tc_spmm_next_rule(&traits, columns[w], TC_PRECISION_F64, &rule);

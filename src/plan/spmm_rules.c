@@ -11,8 +11,9 @@ typedef enum {
   ROWS,
   MEAN_ROW,
   LONGEST_ROW,
-  SCATTERED, // share of entries whose column is not near one of the row above
-  PER_TILE,  // entries in 8 rows and 4 of their distinct columns
+  SCATTERED,  // share of entries whose column is not near one of the row above
+  PER_TILE,   // entries in 8 rows and 4 of their distinct columns
+  PER_COLUMN, // entries for each row of B
   NUM_QUANTITIES
 } quantity;
 
@@ -21,7 +22,8 @@ typedef enum {
   within 1.3% of the fastest kernel in the geometric mean; against faster tiles again, docs/performance.md. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
   of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, with 32 columns each: 256 * 32 multiplications for
   each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
-  do rows of 64 and more with few columns, whose windows take long. The host has kernels for CSR only.
+  do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. The host
+  has kernels for CSR only.
 */
 enum { MAX_CONDITIONS = 4 };
 
@@ -52,6 +54,7 @@ static const rule_row rules[] = {
   {"hybrid", 3, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}                               },
   {"hybrid", 4, {AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}     },
   {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}                          },
+  {"hybrid", 3, {BELOW(COLUMNS, 64), BELOW(PER_COLUMN, 4), BELOW(LONGEST_ROW, 100)}                           },
   {"bittcf", 0, {{0}}                                                                                         },
   {"hybrid", 2, {BELOW(SCATTERED, 0.15), BELOW(LONGEST_ROW, 256)}                                             },
   {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 110)}                                              },
@@ -108,6 +111,7 @@ tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *surve
     .longest_row = survey->longest_row,
     .scattered   = survey->sampled > 0 ? (double)survey->far / (double)survey->sampled : 0,
     .per_tile    = survey->columns > 0 ? 4.0 * (double)survey->in_windows / (double)survey->columns : 0,
+    .per_column  = rows->num_cols > 0 ? (double)rows->nnz / rows->num_cols : 0,
   };
 }
 
@@ -135,7 +139,7 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile};
+  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column};
 
   while (*rule < num) {
     const rule_row *R     = &rules_of[(*rule)++];

@@ -8,8 +8,9 @@ enum { TC_SPMM_CONVERSIONS = 2 };
 
 typedef struct {
   double entries, rows, mean_row, longest_row;
-  double scattered; // share of entries whose column is not near one of the row above
-  double per_tile;  // entries in 8 rows and 4 of their distinct columns
+  double scattered;  // share of entries whose column is not near one of the row above
+  double per_tile;   // entries in 8 rows and 4 of their distinct columns
+  double per_column; // entries of A for each row of B
 } tc_spmm_traits;
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey);
