@@ -173,22 +173,53 @@ static tc_csr_local local_pattern(const tc_backend *backend, const tc_matrix *A,
   return (tc_csr_local){A->num_rows, A->num_cols, A->nnz, *memory, (int32_t *)*memory + A->num_rows + 1, 1, TC_PRECISION_F64, NULL};
 }
 
+/* The transpose of a matrix in the backend's memory */
+static tc_transpose *transpose_of(const tc_backend *backend, tc_scalar scalar, const tc_csr_local *local, const void *val)
+{
+  const tc_plan_options options = {.scalar = scalar};
+  const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = local->nnz};
+  tc_transpose         *T;
+
+  device_check(backend, tc_transpose_create(backend, &options, &T), "tc_transpose_create");
+  device_check(backend, tc_transpose_build(T, local, 1, NULL), "tc_transpose_build");
+  device_check(backend, tc_transpose_refill(T, val, &key, TC_CACHE_REBUILD, NULL), "tc_transpose_refill");
+  return T;
+}
+
+/* Of doubles, whose values are brought into order by a kernel of their own; R is the transpose of A */
+static void check_wide_transpose(const tc_backend *backend, const char *name, const tc_matrix *A, const tc_matrix *R, const tc_csr_local *local)
+{
+  double       *x = random_floats(R->num_cols, 3), *z = host_bytes(((size_t)R->num_rows + 1) * sizeof *z), *expected = host_bytes(((size_t)R->num_rows + 1) * sizeof *expected);
+  device_array  val = device_new(backend, A->nnz, 0, A->val), dx = device_new(backend, R->num_cols, 0, x), dz = device_new(backend, R->num_rows, 0, NULL);
+  tc_transpose *T   = transpose_of(backend, TC_SCALAR_F64, local, val.local);
+
+  tc_canonical_spmv(R, x, NULL, expected);
+  device_check(backend, tc_plan_spmv(tc_transpose_plan(T), dx.local, NULL, dz.local, 1, NULL), "spmv");
+  const int whole = device_get(&dz, z);
+
+  fact(whole && tc_first_different(R->num_rows, z, expected) == R->num_rows, tc_plan_kernel(tc_transpose_plan(T))->name, name, "z = A^T x of doubles");
+  tc_transpose_destroy(&T);
+  device_free(&val);
+  device_free(&dx);
+  device_free(&dz);
+  free(x);
+  free(z);
+  free(expected);
+}
+
 static void check_transpose(const tc_backend *backend, const char *name, const tc_matrix *A)
 {
-  const tc_plan_options options = {.scalar = TC_SCALAR_F32};
-  const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
-  floats                val     = floats_new(backend, A->nnz, A->val);
-  void                 *memory;
-  const tc_csr_local    local = local_pattern(backend, A, &memory);
-  tc_transpose         *T;
-  tc_matrix             R;
+  floats             val = floats_new(backend, A->nnz, A->val);
+  void              *memory;
+  const tc_csr_local local = local_pattern(backend, A, &memory);
+  tc_transpose      *T;
+  tc_matrix          R;
 
   if (tc_matrix_transpose(A, &R) != TC_OK) device_die("transpose", tc_last_error());
-  device_check(backend, tc_transpose_create(backend, &options, &T), "tc_transpose_create");
-  device_check(backend, tc_transpose_build(T, &local, 1, NULL), "tc_transpose_build");
-  device_check(backend, tc_transpose_refill(T, val.local, &key, TC_CACHE_REBUILD, NULL), "tc_transpose_refill");
+  T = transpose_of(backend, TC_SCALAR_F32, &local, val.local);
   check_products(tc_transpose_plan(T), name, &R);
   tc_transpose_destroy(&T);
+  check_wide_transpose(backend, name, A, &R, &local);
   backend->release(memory);
   floats_free(&val);
   tc_matrix_free(&R);
