@@ -6,6 +6,7 @@
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on every kernel
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
+#   solves     the first of these alone, not our own tutorials
 #   twogpus    some of them on two processes, where the machine has two GPUs
 #   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
@@ -431,7 +432,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|twogpus|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|twogpus|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

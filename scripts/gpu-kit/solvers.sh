@@ -26,7 +26,8 @@ fastest() {
 }
 
 # Both types on the same problem: the iterations must agree. Lines of solvers.tsv: case, processes, type and what solve_once prints of the fastest run. The types take turns: a solve of
-# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each on one process and where each process has a GPU of its own, else one.
+# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each on one process and where each process has a GPU of its own, else one; seven if
+# the fastest of three is below 0.2 s.
 compare() { # case, processes, program, type option, options
   local name=$1 np=$2 program=$3 option=$4 runs=1 type run
   local -A lines=() best=()
@@ -36,6 +37,7 @@ compare() { # case, processes, program, type option, options
     for type in "$parent_type" aijtccusparse; do
       lines[$type]+=$(solve_once "$name" "$np" "$type" "$program" "$option" "$type" "$@")$'\n'
     done
+    if [ "$run" = 2 ] && [ "$np" = 1 ] && fastest <<<"${lines[aijtccusparse]}" | awk '{ exit !($3 < 0.2) }'; then runs=7; fi
   done
   for type in "$parent_type" aijtccusparse; do
     best[$type]=$(fastest <<<"${lines[$type]}")
@@ -127,8 +129,9 @@ cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels
 on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
 gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jacobi[@]}")
 
-stage_solvers() {
-  local np graph points
+# Both types, PETSc's tutorials
+stage_solves() {
+  local np
   flavour opt
   for np in ${KIT_SOLVER_NP:-1 2}; do
     compare ex45_jacobi_100 "$np" ex45 "${on_grid[@]}" "${cube_100[@]}" "${common[@]}"
@@ -137,6 +140,11 @@ stage_solvers() {
     compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
   done
   compare ex56_gamg_49 1 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
+}
+
+stage_solvers() {
+  local graph points
+  stage_solves
   split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
   for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 "${gamg[@]}" -ne "$points"; done
   blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
