@@ -91,7 +91,7 @@ static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *S)
     {MAT_AIJTCCUSPARSE_PRECISION_FP64, MAT_AIJTCCUSPARSE_SPMM_AUTO    },
   };
   static const char *const thorough[] = {"elasticity", "skewed", "lp", "long487", "no_rows", "nothing"};
-  static const PetscInt    all[] = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 130}, few[] = {9, 1, 33};
+  static const PetscInt    all[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128, 130, 256, 1000}, few[] = {9, 1, 33};
   const PetscInt          *columns = few;
   PetscInt                 num     = S->nnz < MANY_NONZEROS ? PETSC_STATIC_ARRAY_LENGTH(few) : 1;
   PetscBool                crashes;
