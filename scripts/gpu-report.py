@@ -12,7 +12,7 @@ import os
 import subprocess
 import sys
 
-from report import others, rows, sparse24, spmm, spmv
+from report import by_rows, others, rows, sparse24, spmm, spmv
 
 LISTS = ('tests', 'benchmarks', 'events')
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -74,7 +74,7 @@ def write_markdown(report, environment, path):
     lines += spmv.section_precision(on_device)
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)
-    lines += spmm.section_spmm_precision(on_device) + sparse24.section_sparse24(on_device)
+    lines += spmm.section_spmm_precision(on_device) + by_rows.section_by_rows(on_device) + sparse24.section_sparse24(on_device)
     lines += others.section_solvers(results, report['events']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')

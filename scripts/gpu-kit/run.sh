@@ -8,7 +8,7 @@
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
 #   twogpus    some of them on two processes, where the machine has two GPUs
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24, only if asked for precision; one that does not come to its end keeps what it has
+#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
@@ -390,13 +390,27 @@ bench_sparse24() {
   merge_json "$bench_json" "$parts" >"$parts/summary"
   result bench/sparse24 "$([ "$status" = 0 ] && echo passed || echo failed)" "$rows rows$([ "$status" = 0 ] || echo ", status $status")"
 }
+# products of row-major blocks of floats, without PETSc; with rows reordered, too
+bench_by_rows() {
+  local log=$parts/by_rows.txt json status=0 rows cases
+  bench_number=$((bench_number + 1))
+  json=$parts/$(printf '%03d' "$bench_number").json
+  cases=like_dc2:116835,like_scircuit:170998,like_mac_econ_fwd500:206500,rmat:18,elasticity:28,like_cant:62451,qcd:11,like_cop20k_A:121192,lp:40000,circuit:400000,webbase:1000000
+  cases=$cases,four:724,p2:32,stencil7:110,like_mip1:66463,elasticity:64,stencil27_window:100,like_pwtk:217918,like_consph:83334,stokes:24,laplace27:64,stencil27:100
+  timeout -k 5 150 "$bin/test_spmm_kernels" -bench 1 -row-major 128,256,512 -kernel f32 -reorder -case "$cases" "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 </dev/null || status=$?
+  cat "$log" >>"$out/bench.txt"
+  python3 "$work/by_rows.py" "$log" >"$json" || rm -f "$json"
+  rows=$(grep -o '"op"' "$json" 2>/dev/null | wc -l)
+  merge_json "$bench_json" "$parts" >"$parts/summary"
+  result bench/by_rows "$([ "$status" = 0 ] && [ "$rows" -gt 0 ] && echo passed || echo failed)" "$rows rows$([ "$status" = 0 ] || echo ", status $status")"
+}
 bench_precision() { bench_part precision 120 "elasticity_64 circuit_3m stencil27_window_128 stencil7_220 stencil27_160" 3 spmv -precision fp32,bf16,fp16 -groups 5 -ways auto; }
 
 stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows}; do "bench_$part"; done
   cat "$parts/summary"
 }
 
