@@ -95,7 +95,7 @@ matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
 operators=$(operators "$opt")
 cp "$operators"/*.petsc.gz "$stage/matrices"
-cp "$root/scripts/gpu-kit/solvers.sh" "$root/scripts/gpu-kit/limited.py" "$root/scripts/gpu-kit/by_rows.py" "$root/bench/cusparselt.py" "$stage"
+cp "$root/scripts/gpu-kit/solvers.sh" "$root/scripts/gpu-kit/bench.sh" "$root/scripts/gpu-kit/limited.py" "$root/scripts/gpu-kit/by_rows.py" "$root/bench/cusparselt.py" "$stage"
 mpicc -O2 -s -shared -fPIC "$root/scripts/gpu-kit/stack.c" -o "$stage/libstack.so"
 "$root/scripts/report-digest.sh" >"$stage/report/digest"
 printf '%s\n' "$petsc_release" >"$stage/report/petsc"
