@@ -36,7 +36,7 @@ static tc_status cuda_probe(int *sm)
 }
 
 extern "C" {
-#define TC_KERNEL(op, format, arithmetic, precision, scalar, min_sm, launcher) tc_status launcher(const void *, const void *, const void *, void *, int, tc_stream);
+#define TC_KERNEL(op, format, arithmetic, precision, scalar, min_sm, launcher) tc_status launcher(const void *, const void *, const void *, void *, int, int, tc_stream);
 #include "tc_kernels.h"
 #undef TC_KERNEL
 #define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, b_f32, scratch, launcher) \

@@ -113,7 +113,7 @@ static tc_status tc_choose_order(tc_build &B)
     length[p] = B.A->row_order == nullptr ? B.host_news.probe_length[p] : 0;
   }
   orders.num = tc_bittcf_orders(B.A->num_rows, col, length, orders.of);
-  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, B.A->row_order, orders, B.news));
+  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, false, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, B.A->row_order, orders, B.news));
   TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
   for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
   const int best = tc_bittcf_best_order(orders.num, sample);

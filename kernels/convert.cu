@@ -38,7 +38,7 @@ static tc_status convert(const char *name, int64_t rows, int64_t n, const From *
   const int64_t     blocks    = (rows + per_block - 1) / per_block;
 
   TC_CHECK(blocks <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld rows", name, (long long)rows);
-  return tc_launch_grid(name, tc_convert_kernel<From, To>, dim3((unsigned)blocks, (unsigned)(n < most ? n : most)), tc_convert_threads, 0, static_cast<cudaStream_t>(stream), rows, n, from, ld_from, to, ld_to);
+  return tc_launch_grid(name, tc_convert_kernel<From, To>, false, dim3((unsigned)blocks, (unsigned)(n < most ? n : most)), tc_convert_threads, 0, static_cast<cudaStream_t>(stream), rows, n, from, ld_from, to, ld_to);
 }
 
 extern "C" tc_status tc_widen_cuda(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream)

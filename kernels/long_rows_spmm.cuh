@@ -135,6 +135,6 @@ static inline tc_status tc_add_segments(const char *name, const tc_segment_sums<
 {
   constexpr int many = 48;
 
-  if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel<number>, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
+  if (S.num_rows > 0 && num_segments >= (int64_t)many * S.num_rows) return tc_launch_grid(name, tc_add_many_segments_kernel<number>, false, dim3((unsigned)S.num_rows, (unsigned)((S.n + tc_add_columns - 1) / tc_add_columns)), tc_add_threads, 0, stream, S);
   return tc_launch_early(name, tc_add_segments_kernel<number>, ((int64_t)S.num_rows * S.width + tc_add_threads - 1) / tc_add_threads, tc_add_threads, 0, stream, S);
 }

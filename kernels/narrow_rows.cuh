@@ -132,8 +132,8 @@ static tc_status tc_narrow_tiles_from(const char *name, int32_t rows, const numb
   const dim3     all((unsigned)((width + columns - 1) / columns), tiles < most ? tiles : most), few(all.x, all.y < tc_narrow_few_blocks ? all.y : tc_narrow_few_blocks);
 
   TC_CALL(tc_cuda(name, cudaMemsetAsync(top, 0, sizeof *top * width, stream)));
-  TC_CALL(tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, true, !twice, number>, all, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy));
-  return tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, false, true, number>, twice ? all : few, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy);
+  TC_CALL(tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, true, !twice, number>, false, all, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy));
+  return tc_launch_grid(name, tc_narrow_rows_kernel<precision, columns, false, true, number>, false, twice ? all : few, shape::threads, 0, stream, rows, args->n, b, args->ldb, width, turn, top, copy);
 }
 
 template <tc_precision precision, int columns>

@@ -28,7 +28,7 @@ __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_
   Writes: the dictionary, zeros after its end, and its size
   Launch: tc_sample_threads, 19 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
-static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *__restrict__ csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
+static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
 {
   __shared__ tc_bits table[2 * tc_sample_threads], distinct[TC_HYBRID_DICTIONARY];
   __shared__ int     taken, place[TC_HYBRID_DICTIONARY];
@@ -37,16 +37,16 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   int                num = 0, ones = 0; // ones: is there a value whose bits are all ones, which mark what is empty in the table?
   tc_bits            mine[tc_sample_values];
 
-  tc_begin_next_kernel();
+  table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
+  if (threadIdx.x == 0) taken = 0;
+  if (threadIdx.x < TC_HYBRID_DICTIONARY) place[threadIdx.x] = 0;
+  tc_between_kernels();
 #pragma unroll
   for (int j = 0; j < tc_sample_values; ++j) {
     const int i = tc_sample_threads * j + threadIdx.x;
 
     mine[j] = i < samples ? __double_as_longlong(csr_val[i * stride]) : ~0ull;
   }
-  table[threadIdx.x] = table[tc_sample_threads + threadIdx.x] = ~0ull;
-  if (threadIdx.x == 0) taken = 0;
-  if (threadIdx.x < TC_HYBRID_DICTIONARY) place[threadIdx.x] = 0;
   __syncthreads();
 #pragma unroll
   for (int j = 0; j < tc_sample_values; ++j) {
@@ -292,7 +292,7 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
   static tc_status (*const launch_of[])(const tc_hybrid *, const double *, cudaStream_t) = {tc_launch_values<TC_PRECISION_F64>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_BF16>,
                                                                                           tc_launch_values<TC_PRECISION_F16>};
 
-  TC_CALL(tc_launch("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
+  TC_CALL(tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
   return launch_of[H->precision](H, csr_val, on);
 }
 

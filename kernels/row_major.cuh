@@ -29,7 +29,7 @@ struct tc_pairs_in_order {
   Launch: 256 threads per block, 17 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
 template <int columns, class order, typename number>
-static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)
 {
   using shape = tc_row_major_tile<columns>;
   constexpr int     pairs = columns / 2;
@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc
   const int32_t     row0 = shape::rows * blockIdx.x, column0 = columns * blockIdx.y;
   double            value[shape::ahead];
 
-  tc_begin_next_kernel();
+  tc_between_kernels();
 #pragma unroll
   for (int i = 0; i < shape::ahead; ++i) {
     const int32_t j = column0 + j0 + shape::threads / shape::rows * i;
@@ -64,8 +64,8 @@ static inline tc_status tc_turn_block(const char *name, int32_t rows, int32_t wi
   using shape = tc_row_major_tile<columns>;
   const dim3 grid((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / columns));
 
-  if (args->b_f32) return tc_launch_grid(name, tc_row_major_kernel<columns, order, float>, grid, shape::threads, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
-  return tc_launch_grid(name, tc_row_major_kernel<columns, order, double>, grid, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
+  if (args->b_f32) return tc_launch_grid(name, tc_row_major_kernel<columns, order, float>, true, grid, shape::threads, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
+  return tc_launch_grid(name, tc_row_major_kernel<columns, order, double>, true, grid, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }
 
 /*
@@ -78,11 +78,11 @@ static inline tc_status tc_turn_block(const char *name, int32_t rows, int32_t wi
   Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: a copy
 */
 template <typename number>
-static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number *__restrict__ b, int64_t ldb, int32_t width, double *__restrict__ copy)
+static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)
 {
   const int32_t j = threadIdx.x % width, row = blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
 
-  tc_begin_next_kernel();
+  tc_between_kernels();
   if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
 }
 
@@ -93,6 +93,6 @@ static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_sp
   const int64_t blocks = ((int64_t)rows * width + 255) / 256;
 
   if (!args->b_transposed) return tc_turn_block<(width < 32 ? width : 32), tc_pairs_in_order>(name, rows, width, args, stream);
-  if (args->b_f32) return tc_launch(name, tc_row_copy_kernel<float>, blocks, 256, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
-  return tc_launch(name, tc_row_copy_kernel<double>, blocks, 256, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
+  if (args->b_f32) return tc_launch_early(name, tc_row_copy_kernel<float>, blocks, 256, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
+  return tc_launch_early(name, tc_row_copy_kernel<double>, blocks, 256, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }

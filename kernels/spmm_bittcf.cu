@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, tc_tile_bl
   const tc_window W = tc_load_window(T, w);
 
   if (chunk == 0) tc_prefetch_window<sizeof(double)>(T, w, W, lane);
-  tc_wait_for_kernel_before();
+  tc_between_kernels();
   const tc_rotated_rows<vectors> dense = {reinterpret_cast<const char *>(copy + first), static_cast<uint32_t>(sizeof(double) * width), tc_mma_lane(lane).row, first};
 
   if (sets == 1 || chunk < grid.whole) tc_multiply_window<sets, vectors>(T, w, W, dense, out, lane);

@@ -108,6 +108,7 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   uint32_t             staged = bottom, unused = top - size;
   tc_held_window<most> tiles;
 
+  tc_between_kernels();
 #pragma unroll
   for (int r = 0; r < tc_pairs_of_thread; ++r) pairs[r] = static_cast<int32_t>(threadIdx.x + r * blockDim.x) < num ? __ldg(T.cluster_list + first_pair + threadIdx.x + r * blockDim.x) : 0;
 #pragma unroll 1
@@ -148,7 +149,7 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   tc_cluster_launch     launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, tc_stage_columns * static_cast<int>(pitch), 0, &launch));
-  return tc_launch_grid(name, kernel, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, out);
+  return tc_launch_grid(name, kernel, true, dim3((unsigned)T->num_clusters), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, out);
 }
 
 /*

@@ -342,7 +342,7 @@ static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T,
   tc_cluster_launch launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
-  return tc_launch_grid(name, kernel, dim3((unsigned)(onward ? std::min(T->num_clusters, launch.resident) : T->num_clusters)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), launch.resident, chunks}, out);
+  return tc_launch_grid(name, kernel, false, dim3((unsigned)(onward ? std::min(T->num_clusters, launch.resident) : T->num_clusters)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), launch.resident, chunks}, out);
 }
 
 template <tc_precision precision, typename Output>

@@ -408,7 +408,7 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
   const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
 
   if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
-  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
 }
 
 /*

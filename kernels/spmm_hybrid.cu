@@ -21,7 +21,7 @@ __device__ __forceinline__ void tc_add_entry(double value, const double *row_of_
   double gathered[tc_slice_columns];
 
 #pragma unroll
-  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? __ldg(row_of_b + j * ldb) : 0.0;
+  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? tc_load_vector(row_of_b + j * ldb) : 0.0;
 #pragma unroll
   for (int j = 0; j < tc_slice_columns; ++j) sum[j] = fma(value, gathered[j], sum[j]);
 }
@@ -58,6 +58,7 @@ static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kern
   double       *c = args.c + group * tc_slice_columns * args.ldc;
   double        sum[tc_slice_columns] = {};
 
+  tc_between_kernels();
   if (s >= H.num_slices) return;
   const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
@@ -95,7 +96,7 @@ __device__ __forceinline__ double tc_piece_sum(const tc_hybrid &H, const tc_hybr
     const int     place  = e / tc_warp_size % 4;
     const int32_t column = tc_column<index_kind>(block, e % tc_warp_size, place, 4, 0);
 
-    sum = fma(tc_value<value_kind>(H, val, e / TC_HYBRID_BLOCK * 4, place, e % tc_warp_size, 4), __ldg(b + column), sum);
+    sum = fma(tc_value<value_kind>(H, val, e / TC_HYBRID_BLOCK * 4, place, e % tc_warp_size, 4), tc_load_vector(b + column), sum);
   }
   return sum;
 }
@@ -104,6 +105,7 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
 {
   const int32_t cta = blockIdx.x;
 
+  tc_between_kernels();
   if (cta < piece_blocks) {
     const int     lane  = threadIdx.x % tc_warp_size;
     const int64_t w     = (int64_t)cta * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size; // group of columns fastest, then half of a segment
@@ -143,7 +145,7 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
   const int32_t       groups = tc_column_groups(args->n), width = groups * tc_slice_columns;
   const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
 
-  TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, (H->num_slices + warps - 1) / warps * groups, tc_slice_threads, s, *H, *args, groups));
-  TC_CALL(tc_launch("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, s, *H, *args, groups, (int32_t)piece_blocks));
+  TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, (H->num_slices + warps - 1) / warps * groups, tc_slice_threads, 0, s, *H, *args, groups));
+  TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)piece_blocks));
   return tc_add_segments<double>("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
 }

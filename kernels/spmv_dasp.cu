@@ -347,7 +347,7 @@ static tc_status tc_spmv_dasp(const char *name, const void *view, const double *
   return tc_launch(name, D->num_long > 0 ? tc_spmv_dasp_kernel<mma, ahead, true> : tc_spmv_dasp_kernel<mma, ahead, false>, grid.long_end + rounds * per_round, threads, static_cast<cudaStream_t>(stream), *D, grid, x, out);
 }
 
-extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, int, tc_stream stream)
 {
   const tc_dasp *D = static_cast<const tc_dasp *>(view);
 
@@ -355,7 +355,7 @@ extern "C" tc_status tc_spmv_dasp_mma_f64(const void *view, const void *x, const
   return tc_spmv_dasp<true, false>("tc_spmv_dasp_mma_f64", view, static_cast<const double *>(x), tc_output<double>{static_cast<const double *>(y), static_cast<double *>(z), static_cast<double>(sign)}, stream);
 }
 
-extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_dasp_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, int, tc_stream stream)
 {
   return tc_spmv_dasp<false, false>("tc_spmv_dasp_fma_f64", view, static_cast<const double *>(x), tc_output<double>{static_cast<const double *>(y), static_cast<double *>(z), static_cast<double>(sign)}, stream);
 }

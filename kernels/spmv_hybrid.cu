@@ -1,5 +1,4 @@
-#include "hybrid.cuh"
-#include "long_rows.cuh"
+#include "hybrid_sums.cuh"
 #include "tc_backend.h"
 
 /*
@@ -7,6 +6,7 @@
 
   Work:   thread blocks are dealt out to segments of long rows first, a team of four warps each, then to slices, then to empty rows. Wide slices (mma only) have
           four warps, one for each quarter of 8 rows, mostly in one block; other slices have a warp each
+          Each block lets the next kernel begin when it does, and waits for the one before when it has its first columns
   Lanes:  a lane owns a row; in wide slices entries 4i .. 4i + 3 of 8 rows are the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
@@ -65,123 +65,6 @@ struct tc_hybrid_grid {
   int32_t num_apart, num_dealt;               // of these, the first ones, whose quarters are in different blocks (spread_quarters()); one of the two is 0
 };
 
-/* The columns of a lane's row are relative to this */
-__device__ __forceinline__ int32_t tc_origin(const tc_hybrid &H, int32_t row)
-{
-  return H.row_group > 1 ? row - row % H.row_group : row;
-}
-
-/* The sum of the row that this lane owns, places being 4 */
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
-{
-  const char *block = tc_index_block(H, S.index);
-  const char *val   = tc_value_base(H, S.val);
-  double      sum   = 0.0;
-
-#pragma unroll 1
-  for (int k = 0; k < length; k += 4, block += tc_block_bytes<index_kind>) {
-    tc_columns4<index_kind> columns;
-    tc_values4<value_kind>  values;
-    double                  gathered[4];
-
-    columns.template load<stays>(block, lane);
-    values.template load<stays>(val, k, length, lane);
-#pragma unroll
-    for (int p = 0; p < 4; ++p) gathered[p] = k + p < length ? __ldg(x + columns.column(p, origin)) : 0.0;
-#pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      if (k + p < length) sum = fma(values.value(H, p), gathered[p], sum);
-    }
-  }
-  return sum;
-}
-
-/* The same for slices of one or two entries */
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
-{
-  const char *block = tc_index_block(H, S.index);
-  const char *val   = tc_value_base(H, S.val);
-  double      sum   = 0.0;
-
-#pragma unroll
-  for (int k = 0; k < 2; ++k) {
-    if (k < length) sum = fma(tc_value<value_kind, stays>(H, val, 0, k, lane, S.width), static_cast<double>(__ldg(x + tc_column<index_kind>(block, lane, k, S.width, origin))), sum);
-  }
-  return sum;
-}
-
-/*
-  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
-  columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
-*/
-template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const V *x, tc_mma_accumulator &acc)
-{
-  constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
-  const char *block = tc_index_block(H, S.index);
-  const char *val   = tc_value_base(H, S.val);
-  int32_t     column[batch];
-  uint32_t    code[batch];
-
-  auto load_columns = [&](int k) {
-#pragma unroll
-    for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
-    if constexpr (value_kind == TC_HYBRID_D8) {
-#pragma unroll
-      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? tc_code(val, k + 4 * i, place, row, 4) : 0;
-    }
-    block += batch * tc_block_bytes<index_kind>;
-  };
-
-  load_columns(0);
-#pragma unroll 1
-  for (int k = 0; k < longest; k += 4 * batch) {
-    double value[batch], gathered[batch];
-
-#pragma unroll
-    for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
-#pragma unroll
-    for (int i = 0; i < batch; ++i) {
-      if (k + 4 * i + place >= length) value[i] = 0.0;
-      else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
-      else value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
-    }
-    load_columns(k + 4 * batch);
-#pragma unroll
-    for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
-  }
-}
-
-/*
-  A warp of a team adds up its 32 of the 128 chains of a segment: chain 32 * warp + lane in lane `lane`. Scalar in both kernels: with fragments, four accumulators and
-  their registers made long rows slower (0.232 against 0.196 ms on 60000 rows of 1153, H200).
-*/
-template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int warp, int lane, const V *x)
-{
-  const char *block = tc_index_block(H, S.index) + warp * tc_block_bytes<index_kind>;
-  const char *val   = tc_value_base(H, S.val);
-  const int   place = lane / 8, first = 4 * (lane % 8); // entries 4 * lane .. 4 * lane + 3 of a block are this place of lanes first .. first + 3
-  double      chain = 0.0;
-
-#pragma unroll 1
-  for (int e = TC_HYBRID_BLOCK * warp; e < S.entries; e += TC_HYBRID_BLOCK * tc_team, block += tc_team * tc_block_bytes<index_kind>) {
-#pragma unroll
-    for (int q = 0; q < 4; q += 2) { // two at a time: 32 registers; their values in one piece: a lane's are neighbours
-      const bool    used  = e + 4 * lane + q < S.entries, both = e + 4 * lane + q + 1 < S.entries;
-      const double2 value = tc_value_pair<value_kind, stays>(H, val, e / tc_warp_size, place, first + q, used, both);
-      double        gathered[2];
-
-      gathered[0] = used ? __ldg(x + tc_column<index_kind>(block, first + q, place, 4, 0)) : 0.0;
-      gathered[1] = both ? __ldg(x + tc_column<index_kind>(block, first + q + 1, place, 4, 0)) : 0.0;
-      chain       = fma(value.y, gathered[1], fma(value.x, gathered[0], chain));
-    }
-  }
-  return chain;
-}
-
 template <typename way, typename V>
 __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const V *x, const tc_output<V> &out)
 {
@@ -219,7 +102,7 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
 }
 
 template <typename way, bool segments, typename V>
-static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const V *__restrict__ x, const __grid_constant__ tc_output<V> out)
+static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_spmv_hybrid_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid_grid grid, const V *x, const __grid_constant__ tc_output<V> out)
 {
   constexpr bool mma = way::batch > 0;
   const int      threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
@@ -233,6 +116,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
 
       if (used) {
         S = tc_load_descriptor(H.segment + s);
+        tc_between_kernels();
         tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
           chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
         });
@@ -266,6 +150,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
     if (i < H.num_empty) {
       const int32_t row = H.row_id[H.num_long + H.num_sliced + i];
 
+      tc_between_kernels();
       out.z[row] = out.y ? out.y[row] : V(0);
     }
   }
@@ -344,16 +229,16 @@ static bool one_crowded_wave(int64_t num_ctas, const tc_device_size *size)
 }
 
 template <template <bool, bool> class way, bool segments, typename V>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const V *x, const tc_output<V> &out, tc_stream stream)
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
   constexpr bool may_stay = way<segments, true>::stays;
   const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments, V> : tc_spmv_hybrid_kernel<way<segments, false>, segments, V>;
 
-  return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  return tc_launch_line(name, kernel, early, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
 template <bool mma, bool with_16_bits, typename V>
-static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, const tc_output<V> &out, tc_stream stream)
+static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
   const tc_hybrid      *H       = static_cast<const tc_hybrid *>(view);
   const int             threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
@@ -374,9 +259,9 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   auto launch = [&](auto segments) {
     constexpr bool any = decltype(segments)::value;
 
-    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, x, out, stream);
-    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, x, out, stream);
-    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, x, out, stream);
+    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, x, out, early, stream);
+    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, x, out, early, stream);
+    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, x, out, early, stream);
   };
 
   return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());
@@ -398,38 +283,38 @@ extern "C" tc_status tc_load_spmv_hybrid(tc_scalar scalar)
 /* --- launchers, for vectors of doubles or floats --- */
 
 template <bool mma, bool with_16_bits, typename V>
-static tc_status tc_spmv_hybrid_of(const char *name, const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+static tc_status tc_spmv_hybrid_of(const char *name, const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid<mma, with_16_bits>(name, view, static_cast<const V *>(x), tc_output<V>{static_cast<const V *>(y), static_cast<V *>(z), static_cast<double>(sign)}, stream);
+  return tc_spmv_hybrid<mma, with_16_bits>(name, view, static_cast<const V *>(x), tc_output<V>{static_cast<const V *>(y), static_cast<V *>(z), static_cast<double>(sign)}, early, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_mma_f64(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<true, false, double>("tc_spmv_hybrid_mma_f64", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<true, false, double>("tc_spmv_hybrid_mma_f64", view, x, y, z, sign, early, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_fma_f64(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<false, false, double>("tc_spmv_hybrid_fma_f64", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<false, false, double>("tc_spmv_hybrid_fma_f64", view, x, y, z, sign, early, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_mma_single(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_mma_single(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<true, false, float>("tc_spmv_hybrid_mma_single", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<true, false, float>("tc_spmv_hybrid_mma_single", view, x, y, z, sign, early, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_fma_single(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_fma_single(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<false, false, float>("tc_spmv_hybrid_fma_single", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<false, false, float>("tc_spmv_hybrid_fma_single", view, x, y, z, sign, early, stream);
 }
 
 /* The same for matrices that may have values of 16 bits: kernels of their own, which leaves the others as fast as they are */
-extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_mma_16bit(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<true, true, double>("tc_spmv_hybrid_mma_16bit", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<true, true, double>("tc_spmv_hybrid_mma_16bit", view, x, y, z, sign, early, stream);
 }
 
-extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+extern "C" tc_status tc_spmv_hybrid_fma_16bit(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  return tc_spmv_hybrid_of<false, true, double>("tc_spmv_hybrid_fma_16bit", view, x, y, z, sign, stream);
+  return tc_spmv_hybrid_of<false, true, double>("tc_spmv_hybrid_fma_16bit", view, x, y, z, sign, early, stream);
 }

@@ -16,11 +16,18 @@ __device__ __forceinline__ T tc_load_stream(const T *p)
   return __ldcs(p);
 }
 
+/* An element of a vector that the kernel before may have written: an ordinary load, since __ldg() promises that nobody writes while this kernel runs */
+template <typename V>
+__device__ __forceinline__ double tc_load_vector(const V *p)
+{
+  return static_cast<double>(*p);
+}
+
 /* x at a packed column; padding (negative) reads nothing and counts as 0 */
 template <typename V>
 __device__ __forceinline__ double tc_gather(const V *x, int32_t col)
 {
-  return col >= 0 ? __ldg(x + col) : 0.0;
+  return col >= 0 ? tc_load_vector(x + col) : 0.0;
 }
 
 /* Where a product goes: z = A x if y is NULL, else z = y + sign A x, sign 1.0 or -1.0: the product with it is exact. y may be z. Vectors of doubles or floats. */
@@ -93,6 +100,16 @@ __device__ __forceinline__ void tc_wait_for_kernel_before()
 #endif
 }
 
+/*
+  Both, for kernels that follow each other. In this order: a kernel that let the next one begin while it waits itself would share the device with two others, whose blocks
+  then come wherever there is room, more to one multiprocessor than to another.
+*/
+__device__ __forceinline__ void tc_between_kernels()
+{
+  tc_wait_for_kernel_before();
+  tc_begin_next_kernel();
+}
+
 /* Loads kernels ahead of their first launch, which else does that, and waits for the device */
 template <typename... Kernels>
 tc_status tc_load(const char *name, Kernels... kernels)
@@ -128,13 +145,6 @@ tc_status tc_launch_config(const char *name, void (*kernel)(Parameters...), dim3
   return TC_OK;
 }
 
-/* Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. */
-template <typename... Parameters, typename... Arguments>
-tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
-{
-  return tc_launch_config(name, kernel, grid, threads, shared_bytes, stream, nullptr, arguments...);
-}
-
 /* Can kernels wait for the one before on the present device? What was compiled for sm_80 cannot. All are compiled for the same devices, so the runtime is asked once for each. */
 inline bool tc_kernels_wait(const void *kernel)
 {
@@ -149,24 +159,36 @@ inline bool tc_kernels_wait(const void *kernel)
 }
 
 /*
-  The same for a line of thread blocks of a kernel that calls tc_wait_for_kernel_before(), and may begin before the kernel in front of it on the stream has ended, where
-  kernels can wait
+  Enqueues one kernel; the error that comes back is this launch's own. No synchronisation. If `early`, of a kernel that calls tc_wait_for_kernel_before(), it may begin before
+  the kernel in front of it on the stream has ended, where kernels can wait.
 */
+template <typename... Parameters, typename... Arguments>
+tc_status tc_launch_grid(const char *name, void (*kernel)(Parameters...), bool early, dim3 grid, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
+{
+  cudaLaunchAttribute allowed = {};
+
+  allowed.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
+  allowed.val.programmaticStreamSerializationAllowed = 1;
+  return tc_launch_config(name, kernel, grid, threads, shared_bytes, stream, early && tc_kernels_wait(reinterpret_cast<const void *>(kernel)) ? &allowed : nullptr, arguments...);
+}
+
+/* The same for a line of thread blocks */
+template <typename... Parameters, typename... Arguments>
+tc_status tc_launch_line(const char *name, void (*kernel)(Parameters...), bool early, int64_t num_ctas, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
+{
+  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
+  return tc_launch_grid(name, kernel, early, dim3((unsigned)num_ctas), threads, shared_bytes, stream, arguments...);
+}
+
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch_early(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, int shared_bytes, cudaStream_t stream, Arguments... arguments)
 {
-  cudaLaunchAttribute early = {};
-
-  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
-  early.id                                         = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  return tc_launch_config(name, kernel, dim3((unsigned)num_ctas), threads, shared_bytes, stream, tc_kernels_wait(reinterpret_cast<const void *>(kernel)) ? &early : nullptr, arguments...);
+  return tc_launch_line(name, kernel, true, num_ctas, threads, shared_bytes, stream, arguments...);
 }
 
-/* tc_launch_grid() for a line of thread blocks without dynamic shared memory */
+/* Without dynamic shared memory, after the kernel in front of it */
 template <typename... Parameters, typename... Arguments>
 tc_status tc_launch(const char *name, void (*kernel)(Parameters...), int64_t num_ctas, int threads, cudaStream_t stream, Arguments... arguments)
 {
-  TC_CHECK(num_ctas <= INT32_MAX, TC_ERR_LIMIT, "%s: %lld thread blocks, a grid holds %d", name, (long long)num_ctas, INT32_MAX);
-  return tc_launch_grid(name, kernel, dim3((unsigned)num_ctas), threads, 0, stream, arguments...);
+  return tc_launch_line(name, kernel, false, num_ctas, threads, 0, stream, arguments...);
 }

@@ -53,8 +53,8 @@ static PetscErrorCode CheckBlockSize(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On a GPU the 32nd product of an irregular pattern is timed against cuSPARSE's unless a format was asked for; whatever wins, products stay right */
-static PetscErrorCode CheckTrial(const char generator[], PetscInt size, PetscBool asked, PetscBool irregular)
+/* On a GPU the 32nd product of an irregular pattern, or residual, is timed against cuSPARSE's unless a format was asked for; whatever wins, products stay right */
+static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const char what[], PetscErrorCode (*Product)(Mat, Mat, PetscBool *), PetscBool asked, PetscBool irregular)
 {
   enum {
     PRODUCTS = 40
@@ -67,7 +67,7 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, PetscBoo
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(MatAIJTCCUSPARSESetSpMV(ours, asked ? MAT_AIJTCCUSPARSE_SPMV_HYBRID : MAT_AIJTCCUSPARSE_SPMV_AUTO));
   for (int i = 0; i < PRODUCTS; i++) {
-    PetscCall(MatTestSameProduct(ours, plain, &same));
+    PetscCall((*Product)(ours, plain, &same));
     if (!same) all = PETSC_FALSE;
   }
   PetscCall(MatTestViewHas(ours, "timed after 32 products", &timed));
@@ -76,7 +76,7 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, PetscBoo
   PetscCall(MatScale(plain, -2.0));
   PetscCall(MatTestSameProduct(ours, plain, &same));
   PetscCall(MatTestSameResidual(ours, plain, &again));
-  PetscCall(MatTestFact((PetscBool)(all && same && again && timed == (PetscBool)(cuda && !asked && irregular) && tight == (PetscBool)(cuda && !asked && !irregular)), "%s, %d products, %s: %s, then with new values %s; %s", generator, PRODUCTS, asked ? "format asked for" : "automatic", all ? "right" : "WRONG",
+  PetscCall(MatTestFact((PetscBool)(all && same && again && timed == (PetscBool)(cuda && !asked && irregular) && tight == (PetscBool)(cuda && !asked && !irregular)), "%s, %d %s, %s: %s, then with new values %s; %s", generator, PRODUCTS, what, asked ? "format asked for" : "automatic", all ? "right" : "WRONG",
                         same && again ? "right" : "WRONG", timed ? "timed" : tight ? "not timed, as the view says" : "not timed"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
@@ -92,8 +92,9 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckOption("cusparse", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckOption("parent", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckBlockSize());
-  PetscCall(CheckTrial("rmat", 8, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(CheckTrial("rmat", 8, PETSC_TRUE, PETSC_TRUE));
-  PetscCall(CheckTrial("stencil7", 12, PETSC_FALSE, PETSC_FALSE));
+  PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidual, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(CheckTrial("stencil7", 12, "products", MatTestSameProduct, PETSC_FALSE, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -98,6 +98,12 @@ static void host_product(const tc_plan_options *options, const tc_matrix *A, con
   tc_plan_destroy(&plan);
 }
 
+static void expect(const tc_plan_options *options, const tc_matrix *A, const double *x, const double *y, double *z)
+{
+  if (options->precision == TC_PRECISION_F64) tc_canonical_spmv(A, x, y, z);
+  else host_product(options, A, x, y, z);
+}
+
 /* z = A x, z = y + A x, the latter in place, and z = y - A x */
 static void check_products(tc_plan *plan, const tc_plan_options *options, const tc_kernel *kernel, const char *name, const tc_matrix *A, const double *x, int repeats)
 {
@@ -110,8 +116,7 @@ static void check_products(tc_plan *plan, const tc_plan_options *options, const 
   for (int add = 0; add < 4; add += small_only ? 2 : 1) {
     int same = 1, whole = 1;
 
-    if (options->precision == TC_PRECISION_F64) tc_canonical_spmv(A, x, add > 0 && add < 3 ? y : NULL, expected);
-    else host_product(options, A, x, add > 0 && add < 3 ? y : NULL, expected);
+    expect(options, A, x, add > 0 && add < 3 ? y : NULL, expected);
     for (int32_t i = 0; add == 3 && i < m; ++i) expected[i] = y[i] - expected[i];
     for (int r = 0; r < repeats && same && whole; ++r) {
       device_array dy = device_new(tc_plan_backend(plan), m, y), dz = device_new(tc_plan_backend(plan), m, NULL);
@@ -142,6 +147,50 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
   device_free(&val);
 }
 
+/*
+  Products that follow each other without a wait of the host, each of the result of the one before, every third in place, and new values before the fourth: kernels that begin
+  early must not see what was there before
+*/
+static void check_chain(tc_plan *plan, const tc_plan_options *options, const tc_kernel *kernel, const char *name, tc_matrix *A, const double *x)
+{
+  enum { STEPS = 7, CHANGE = 3 };
+  const tc_key key = {.id = 1, .pattern = 1, .state = 3, .nnz = A->nnz};
+  const size_t n   = (size_t)A->num_rows;
+  double      *sum = malloc((n + 1) * sizeof *sum), *host[2] = {malloc((n + 1) * sizeof *sum), malloc((n + 1) * sizeof *sum)}, *values = malloc(((size_t)A->nnz + 1) * sizeof *values);
+  device_array local[2], val;
+
+  if (A->num_rows != A->num_cols) goto done;
+  if (sum == NULL || host[0] == NULL || host[1] == NULL || values == NULL) die("check_chain", "no host memory");
+  tc_random_normal(A->nnz, 23, values);
+  memcpy(host[0], x, n * sizeof *x);
+  tc_random_normal(A->num_rows, 29, host[1]);
+  for (int i = 0; i < 2; ++i) local[i] = device_new(tc_plan_backend(plan), A->num_rows, host[i]);
+  val = device_new(tc_plan_backend(plan), A->nnz, values);
+  for (int s = 0; s < STEPS; ++s) {
+    double *from = local[s % 2].local, *to = local[(s + 1) % 2].local;
+
+    if (s == CHANGE) check(tc_plan_refill(plan, val.local, &key, TC_CACHE_REFILL, NULL), "refill");
+    check(tc_plan_spmv(plan, from, s % 3 == 2 ? to : NULL, to, 1, NULL), "spmv");
+  }
+  for (int s = 0; s < STEPS; ++s) {
+    double *to = host[(s + 1) % 2];
+
+    if (s == CHANGE) memcpy(A->val, values, (size_t)A->nnz * sizeof *values);
+    expect(options, A, host[s % 2], s % 3 == 2 ? to : NULL, sum);
+    memcpy(to, sum, n * sizeof *sum);
+  }
+  for (int i = 0; i < 2; ++i) {
+    fact(device_get(&local[i], sum) && tc_first_different(A->num_rows, sum, host[i]) == A->num_rows, kernel->name, name, i ? "products in a row, the last" : "products in a row, the last but one");
+    device_free(&local[i]);
+  }
+  device_free(&val);
+done:
+  free(sum);
+  free(host[0]);
+  free(host[1]);
+  free(values);
+}
+
 static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_precision precision, const char *name, tc_matrix *A, int repeats)
 {
   const tc_plan_options options = {kernel->format, kernel->arithmetic, precision, TC_SCALAR_F64};
@@ -162,6 +211,7 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_
     fill(plan, A, 2, TC_CACHE_REFILL);
     check_products(plan, &options, kernel, name, A, x, 1);
   }
+  check_chain(plan, &options, kernel, name, A, x);
   if (A->num_cols > 0 && !small_only) { // what is not finite stays in the rows that refer to it
     x[0]               = NAN;
     x[A->num_cols / 2] = INFINITY;

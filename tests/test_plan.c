@@ -1,5 +1,5 @@
 /*
-  Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind. Which kernel is chosen on which device.
+  Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind.
 */
 #include "test_util.h"
 #include "../src/plan/choose.h"
@@ -276,145 +276,69 @@ static void detail_follows_the_values(void **state)
   tc_matrix_free(&A);
 }
 
-static tc_status no_product(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+static int       told_early;
+static tc_status product_status;
+
+static tc_status watched_product(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
   (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
-  return TC_OK;
+  told_early = early;
+  return product_status;
 }
 
-/* A table like that of the CUDA backend */
-static const tc_kernel *device_kernels(int *num)
+static const tc_kernel *watched_kernels(int *num)
 {
-  static const tc_kernel kernels[] = {
-    {"dasp_mma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product, TC_SCALAR_F64},
-    {"dasp_fma",   TC_OP_SPMV, "dasp",   TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F64},
-    {"hybrid_mma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, no_product, TC_SCALAR_F64},
-    {"hybrid_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F64},
-    {"narrow_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F32, 60, no_product, TC_SCALAR_F64},
-    {"single_fma", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, no_product, TC_SCALAR_F32},
-  };
+  static const tc_kernel kernel = {"watched", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, watched_product, TC_SCALAR_F64};
 
-  *num = (int)(sizeof kernels / sizeof kernels[0]);
-  return kernels;
+  *num = 1;
+  return &kernel;
 }
 
-static void kernels_by_policy(void **state)
+/* Is the next product on that stream told that it may begin early? */
+static int next_is_early(tc_plan *plan, int stream)
 {
-  static const struct {
-    const char   *format;
-    int           sm;
-    tc_arithmetic asked;
-    tc_stats      stats;
-    const char   *expected; // NULL: there is none
-    tc_precision  precision;
-    tc_scalar     scalar;
-  } cases[] = {
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    /* stencil27:36, stencil27:46, qcd:12, and what they would be from memory */
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 1191016, .num_nonempty_rows = 46656, .longest_tile_row = 27, .product_bytes = 10709000}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 22411000}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 37748737}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 40, .mean_tile_row = 8},                            "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 1000, .longest_tile_row = 41, .mean_tile_row = 8},                            "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 400000, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 399999, .longest_tile_row = 40, .mean_tile_row = 9, .scattered = 0.5},        "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_tile_rows = 1000, .longest_tile_row = 41},                                                "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32, TC_SCALAR_F64},
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F32, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "single_fma", TC_PRECISION_F64, TC_SCALAR_F32},
-    {"hybrid", 90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "narrow_fma", TC_PRECISION_F32, TC_SCALAR_F32},
-    {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F32},
-    {"dasp",   90, TC_ARITHMETIC_FMA,  {.num_nonzeros = 10},                                                                           "dasp_fma"  , TC_PRECISION_F64, TC_SCALAR_F32},
-  };
-  const tc_backend device = {.name = "device", .kernels = device_kernels};
+  static char streams[2];
+  double      number = 0;
+
+  told_early = -1;
+  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, &streams[stream]), product_status);
+  return told_early;
+}
+
+/* Only what follows a product on its stream may, and not the first one after the arrays have been written */
+static void products_begin_early(void **state)
+{
+  const tc_plan_options hybrid  = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+  tc_backend            backend = *tc_backend_host();
+  tc_matrix             A       = matrix_of("stencil7", 5);
+  tc_key                key     = key_of(&A, 1, 1);
+  tc_plan              *plan;
 
   (void)state;
-  assert_string_equal(tc_choose_format(0, TC_PRECISION_F64), "dasp");
-  assert_string_equal(tc_choose_format(90, TC_PRECISION_F64), "hybrid");
-  assert_string_equal(tc_choose_format(0, TC_PRECISION_F32), "hybrid");
-  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
-    const tc_kernel *kernel;
-    char             why[TC_MAX_WHY];
-    const tc_status  status = tc_choose_kernel(&device, cases[c].sm, cases[c].format, cases[c].asked, cases[c].precision, cases[c].scalar, &cases[c].stats, &kernel, why);
-
-    if (cases[c].expected == NULL) {
-      assert_int_equal(status, TC_ERR_UNSUPPORTED);
-      assert_null(kernel);
-      continue;
+  backend.kernels = watched_kernels;
+  product_status  = TC_OK;
+  ASSERT_OK(tc_plan_create(&backend, &hybrid, &plan));
+  for (int pattern = 1; pattern <= 2; ++pattern) {
+    for (int values = 1; values <= 2; ++values) {
+      key.pattern = pattern;
+      ++key.state;
+      ASSERT_OK(bring_up_to_date(plan, &A, &key));
+      assert_int_equal(next_is_early(plan, 0), 0);
+      assert_int_equal(next_is_early(plan, 0), 1);
     }
-    assert_int_equal(status, TC_OK);
-    assert_string_equal(kernel->name, cases[c].expected);
-    assert_string_not_equal(why, "");
   }
-}
-
-static void choice_by_time(void **state)
-{
-  static const struct {
-    int    rounds;
-    double ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS], conversion, ours_least, theirs_least;
-    int    chosen, settled;
-    double break_even, noise;
-  } cases[] = {
-    {3, {4, 2, 9},         {3, 3, 7},                 10, 2, 3,         0, 1, 10, 0.02     },
-    {3, {9, 4, 4.25},      {5, 9, 4.25},              10, 4, 4.25,      0, 0, 40, 0.04     },
-    {3, {3, 9, 2},         {1.99, 1.985, 2.5},        10, 2, 1.985,     0, 0, 0,  0.02     }, // less than 1% faster, and it varies
-    {3, {3, 9, 2},         {1.99, 1.975, 2.5},        10, 2, 1.975,     1, 0, 0,  0.02     },
-    {3, {2, 2, 9},         {1.9921875, 1.9921875, 9}, 10, 2, 1.9921875, 1, 0, 0,  0        }, // it does not
-    {3, {2, 2, 9},         {1.9921875, 2, 9},         10, 2, 1.9921875, 0, 0, 0,  0.0078125}, // as much as it varies
-    {3, {2.0078125, 2, 9}, {1.984375, 1.984375, 9},   10, 2, 1.984375,  1, 0, 0,  0.0078125}, // more
-    {3, {2, 2.5, 9},       {9, 1.95, 1.96},           10, 2, 1.95,      1, 0, 0,  0.02     },
-    {2, {3, 2, 1},         {2.5, 2.25, 1},            10, 2, 2.25,      0, 1, 40, 0.02     }, // the third is not there yet
-    {1, {2, 0, 0},         {2.125, 0, 0},             10, 2, 2.125,     0, 0, 80, 0        },
-    {1, {2, 2, 2},         {2, 2, 2},                 10, 2, 2,         0, 0, 0,  0        },
-    {1, {0, 0, 0},         {0, 0, 0},                 0,  0, 0,         0, 0, 0,  0        },
-  };
-
-  (void)state;
-  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) {
-    tc_trial trial;
-
-    tc_choose_by_time(cases[c].rounds, cases[c].ours, cases[c].theirs, cases[c].conversion, &trial);
-    assert_true(trial.ours_ms == cases[c].ours_least && trial.theirs_ms == cases[c].theirs_least);
-    assert_int_equal(trial.theirs, cases[c].chosen);
-    assert_int_equal(trial.settled, cases[c].settled);
-    assert_true(trial.break_even == cases[c].break_even);
-    assert_true(trial.noise_ms == cases[c].noise);
-    assert_int_equal(trial.bound, 0);
-  }
-}
-
-/* As many products as 0.2 ms hold, one at least and five at most */
-/* Two and a half bytes of columns per entry and less are regular enough */
-static void doubt_by_bytes_of_columns(void **state)
-{
-  (void)state;
-  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2500}));
-  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2501}));
-  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
-}
-
-static void size_of_timed_groups(void **state)
-{
-  static const struct {
-    double ms;
-    int    products;
-  } cases[] = {
-    {0, 20}, {0.005, 20}, {0.01, 20}, {0.0101, 20}, {0.011, 19}, {0.04, 5}, {0.0401, 5}, {0.051, 4}, {0.09, 3}, {0.11, 2}, {0.2, 1}, {7, 1},
-  };
-
-  (void)state;
-  for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) assert_int_equal(tc_choose_timed_products(cases[c].ms), cases[c].products);
+  assert_int_equal(next_is_early(plan, 1), 0); // nothing is known of what is in front of it there
+  assert_int_equal(next_is_early(plan, 1), 1);
+  assert_int_equal(next_is_early(plan, 0), 0);
+  ++key.state;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  product_status = TC_ERR_DEVICE; // nothing was enqueued
+  assert_int_equal(next_is_early(plan, 0), 0);
+  product_status = TC_OK;
+  assert_int_equal(next_is_early(plan, 0), 0);
+  assert_int_equal(next_is_early(plan, 0), 1);
+  tc_plan_destroy(&plan);
+  tc_matrix_free(&A);
 }
 
 static void misuse_is_refused(void **state)
@@ -443,7 +367,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(products_begin_early), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

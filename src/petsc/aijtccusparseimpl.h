@@ -173,7 +173,7 @@ PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, in
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
 PETSC_INTERN PetscBool      MatTCMayTry(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscBool      MatTCTrialComes(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
-PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, tc_stream, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* ensure.c */
 PETSC_INTERN PetscErrorCode MatTCGetKey(Mat, const Mat_AIJTCCUSPARSE *, tc_key *);

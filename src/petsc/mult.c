@@ -37,10 +37,10 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same with a sequential matrix, which need not be current; MatMult() may be the parent's by choice */
+/* The same with a sequential matrix, which need not be current; what is not of its transpose may be the parent's by choice */
 static PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
 {
-  const PetscBool chosen = (PetscBool)(id == MATTC_FORWARD && !y);
+  const PetscBool chosen = (PetscBool)(id == MATTC_FORWARD);
   MatTCSide      *side   = &tc->side[id];
   PetscBool       lost   = PETSC_FALSE;
   tc_stream       stream;
@@ -51,7 +51,7 @@ static PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCEnsure(A, tc, side, &stream, done));
   if (*done) PetscCall(MatTCApply(A, tc, side, sign, x, y, z, stream, done));
-  if (*done && chosen) PetscCall(MatTCTrialCount(A, tc, x, z, stream, done));
+  if (*done && chosen) PetscCall(MatTCTrialCount(A, tc, x, y, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,11 +1,12 @@
 /*
-  The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, MatMult() and the parent's, which is cuSPARSE's, are timed once on
-  the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be faster by more than the noise, since its bits are not
-  ours. Then what was packed is given back; whoever else wants it, MatMultAdd() for one, packs it again.
+  The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, by MatMult(), MatMultAdd() or MatResidual(), MatMult() and the
+  parent's, which is cuSPARSE's, are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be
+  faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are the parent's; a product with a dense block packs it again if it
+  wants it.
 */
 #include "aijtccusparseimpl.h"
 
-/* Is MatMult() of this pattern the parent's since the trial? */
+/* Are products with this pattern the parent's since the trial? */
 PetscErrorCode MatTCTrialLost(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *lost)
 {
   MatTCTrial *trial = &tc->side[MATTC_FORWARD].trial;
@@ -152,17 +153,38 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Counts a MatMult() that was ours, and times it when it is time; `done` becomes false if z is to be computed anew */
-PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, PetscBool *done)
+/* After z = y + sign A x, which stays: into a vector of this process alone, as the matrix is, even if z is not */
+static PetscErrorCode MatTCTrialRunApart(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream)
+{
+  Vec       apart;
+  PetscInt  m;
+  PetscBool ignored;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetLocalSize(z, &m));
+  PetscCall(VecCreateSeqCUDA(PETSC_COMM_SELF, m, &apart));
+  PetscCall(MatTCTrialRun(A, tc, x, apart, stream, &ignored));
+  PetscCall(VecDestroy(&apart));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Counts z = A x, or with y z = y + sign A x, that was ours, and times z = A x when it is time; `done` becomes false if z is to be computed anew, which is only where there is
+  no y
+*/
+PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
   MatTCSide        *side    = &tc->side[MATTC_FORWARD];
   MatTCTrial       *trial   = &side->trial;
   const tc_backend *backend = tc_plan_backend(side->plan);
   tc_counters       counters;
+  tc_stats          stats;
   PetscBool         x_device, z_device;
 
   PetscFunctionBegin;
   if (!MatTCTrialComes(tc, side)) PetscFunctionReturn(PETSC_SUCCESS);
+  tc_plan_stats(side->plan, &stats);
+  if (y == z && stats.num_nonzeros < TC_TRIAL_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCGetCounters(side, &counters);
   if (trial->pattern != counters.rebuilds) {
     PetscCall(PetscMemzero(trial, sizeof(*trial)));
@@ -172,6 +194,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_st
   PetscCall(MatTCIsOnDevice(x, &x_device));
   PetscCall(MatTCIsOnDevice(z, &z_device));
   if (!x_device || !z_device || backend->capturing(stream) || backend->capturing(MatTCGetParentStream())) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCTrialRun(A, tc, x, z, stream, done));
+  if (y) PetscCall(MatTCTrialRunApart(A, tc, x, z, stream));
+  else PetscCall(MatTCTrialRun(A, tc, x, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

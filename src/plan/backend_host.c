@@ -21,9 +21,9 @@ static tc_status host_probe(int *sm)
 
 /* The formats' own products with vectors, as kernels in which tests can ask for a fault */
 #define HOST_SPMV(kernel, product) \
-  static tc_status kernel(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream) \
+  static tc_status kernel(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream) \
   { \
-    (void)stream; \
+    (void)early, (void)stream; \
     TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for"); \
     return product(view, x, y, z, sign); \
   }

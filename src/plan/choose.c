@@ -98,9 +98,9 @@ const char *tc_choose_format(int sm, tc_precision precision)
   return sm == 0 && precision == TC_PRECISION_F64 ? "dasp" : "hybrid";
 }
 
-static tc_status no_spmv(const void *view, const void *x, const void *y, void *z, int sign, tc_stream stream)
+static tc_status no_spmv(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
 {
-  (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  (void)view, (void)x, (void)y, (void)z, (void)sign, (void)early, (void)stream;
   return tc_fail(TC_ERR_UNSUPPORTED, "product of a vector with a format for dense blocks");
 }
 

@@ -8,6 +8,7 @@
 enum {
   TC_MAX_WHY        = 160,
   TC_TRIAL_PRODUCTS = 32, // products of a pattern before it is worth timing
+  TC_TRIAL_ENTRIES  = 1000000, // from which on sums in place count, too: off-diagonal blocks have no other products, and small ones are over before cuSPARSE would be called
   TC_TRIAL_FIRST    = 2,  // of ours, which tell how many make a group
   TC_TRIAL_ROUNDS   = 3,  // groups of each that count
   TC_TRIAL_NOISE    = 1   // per cent of our time, the most that counts as noise; the least of three groups varied by 0.3 to 1% from one trial to the next

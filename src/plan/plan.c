@@ -17,6 +17,8 @@ struct tc_plan {
   tc_cache            cache;
   tc_counters         counters;
   tc_stats            stats;
+  int                 settled;              // what wrote the arrays had ended when the last product on `stream` began
+  tc_stream           stream;
   int                 built;                // host_view holds arrays that wait for the upload
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
@@ -49,9 +51,10 @@ static void release_arrays(tc_plan *plan)
   release_host_arrays(plan);
   plan->backend->release(plan->local);
   plan->backend->release(plan->wide);
-  plan->local  = NULL;
-  plan->wide   = NULL;
-  plan->kernel = NULL;
+  plan->local   = NULL;
+  plan->wide    = NULL;
+  plan->kernel  = NULL;
+  plan->settled = 0;
   memset(plan->view, 0, sizeof plan->view);
   memset(&plan->stats, 0, sizeof plan->stats);
 }
@@ -198,6 +201,7 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
 
   TC_CHECK(plan->kernel != NULL && !plan->built, TC_ERR_ARG, "refill of a plan that was not built and uploaded");
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
+  plan->settled = 0;
   TC_CALL(tc_scalar_widen(plan->backend, plan->scalar, plan->stats.num_nonzeros, csr_val, &wide, &taken, stream));
   status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
   TC_CALL(tc_scalar_give(plan->backend, status, taken, stream));
@@ -212,6 +216,17 @@ void tc_plan_hit(tc_plan *plan)
   ++plan->counters.hits;
 }
 
+/* The first product after a refill begins when the refill has ended, so those after it need not wait before they read the arrays */
+static tc_status multiply(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  const int early = plan->settled && plan->stream == stream;
+
+  TC_CALL(tc_from_backend(plan->backend, plan->kernel->spmv(plan->view, x, y, z, sign, early, stream)));
+  plan->settled = 1;
+  plan->stream  = stream;
+  return TC_OK;
+}
+
 /* With vectors of floats and a kernel that wants doubles */
 static tc_status multiply_widened(tc_plan *plan, const float *x, const float *y, float *z, int sign, tc_stream stream)
 {
@@ -224,14 +239,14 @@ static tc_status multiply_widened(tc_plan *plan, const float *x, const float *y,
   wide_x = wide_z + rows;
   TC_CALL(backend->widen(cols, 1, x, cols, wide_x, cols, stream));
   if (y != NULL) TC_CALL(backend->widen(rows, 1, y, rows, wide_z, rows, stream));
-  TC_CALL(plan->kernel->spmv(plan->view, wide_x, y != NULL ? wide_z : NULL, wide_z, sign, stream));
+  TC_CALL(multiply(plan, wide_x, y != NULL ? wide_z : NULL, wide_z, sign, stream));
   return backend->round(rows, 1, wide_z, rows, z, rows, stream);
 }
 
 tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "product with a plan that holds no matrix");
-  return tc_from_backend(plan->backend, plan->kernel->scalar == plan->scalar ? plan->kernel->spmv(plan->view, x, y, z, sign, stream) : multiply_widened(plan, x, y, z, sign, stream));
+  return plan->kernel->scalar == plan->scalar ? multiply(plan, x, y, z, sign, stream) : tc_from_backend(plan->backend, multiply_widened(plan, x, y, z, sign, stream));
 }
 
 /* What products read */

@@ -1,0 +1,148 @@
+/*
+  Sums of rows of a tc_hybrid times a vector, by a lane, by a warp with fragments, and by a warp of a segment's team, for tc_spmv_hybrid_kernel. Slices load their first
+  columns, wait for the kernel before, and only then x.
+*/
+#pragma once
+#include "hybrid.cuh"
+#include "long_rows.cuh"
+
+/* The columns of a lane's row are relative to this */
+__device__ __forceinline__ int32_t tc_origin(const tc_hybrid &H, int32_t row)
+{
+  return H.row_group > 1 ? row - row % H.row_group : row;
+}
+
+/* The sum of the row that this lane owns, places being 4 */
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
+{
+  const char *block = tc_index_block(H, S.index);
+  const char *val   = tc_value_base(H, S.val);
+  double      sum   = 0.0;
+
+  tc_columns4<index_kind> columns;
+  tc_values4<value_kind>  values;
+
+  auto load = [&](int k) {
+    columns.template load<stays>(block, lane);
+    values.template load<stays>(val, k, length, lane);
+    block += tc_block_bytes<index_kind>;
+  };
+  auto add = [&](int k) {
+    double gathered[4];
+
+#pragma unroll
+    for (int p = 0; p < 4; ++p) gathered[p] = k + p < length ? tc_load_vector(x + columns.column(p, origin)) : 0.0;
+#pragma unroll
+    for (int p = 0; p < 4; ++p) {
+      if (k + p < length) sum = fma(values.value(H, p), gathered[p], sum);
+    }
+  };
+
+  if constexpr (stays) {
+    load(0);
+    tc_between_kernels();
+    add(0);
+  } else tc_between_kernels(); // which waits for loads as well: values from memory are better under way together with x
+#pragma unroll 1
+  for (int k = stays ? 4 : 0; k < length; k += 4) {
+    load(k);
+    add(k);
+  }
+  return sum;
+}
+
+/* The same for slices of one or two entries */
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
+{
+  const char *block = tc_index_block(H, S.index);
+  const char *val   = tc_value_base(H, S.val);
+  int32_t     column[2];
+  double      value[2], gathered[2], sum = 0.0;
+
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    column[k] = k < length ? tc_column<index_kind>(block, lane, k, S.width, origin) : 0;
+    value[k]  = k < length ? tc_value<value_kind, stays>(H, val, 0, k, lane, S.width) : 0.0;
+  }
+  tc_between_kernels();
+#pragma unroll
+  for (int k = 0; k < 2; ++k) gathered[k] = k < length ? tc_load_vector(x + column[k]) : 0.0;
+#pragma unroll
+  for (int k = 0; k < 2; ++k) {
+    if (k < length) sum = fma(value[k], gathered[k], sum);
+  }
+  return sum;
+}
+
+/*
+  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
+  columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
+*/
+template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const V *x, tc_mma_accumulator &acc)
+{
+  constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
+  const char *block = tc_index_block(H, S.index);
+  const char *val   = tc_value_base(H, S.val);
+  int32_t     column[batch];
+  uint32_t    code[batch];
+
+  auto load_columns = [&](int k) {
+#pragma unroll
+    for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
+    if constexpr (value_kind == TC_HYBRID_D8) {
+#pragma unroll
+      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? tc_code(val, k + 4 * i, place, row, 4) : 0;
+    }
+    block += batch * tc_block_bytes<index_kind>;
+  };
+
+  load_columns(0);
+  tc_between_kernels();
+#pragma unroll 1
+  for (int k = 0; k < longest; k += 4 * batch) {
+    double value[batch], gathered[batch];
+
+#pragma unroll
+    for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
+#pragma unroll
+    for (int i = 0; i < batch; ++i) {
+      if (k + 4 * i + place >= length) value[i] = 0.0;
+      else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
+      else value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
+    }
+    load_columns(k + 4 * batch);
+#pragma unroll
+    for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
+  }
+}
+
+/*
+  A warp of a team adds up its 32 of the 128 chains of a segment: chain 32 * warp + lane in lane `lane`. Scalar in both kernels: with fragments, four accumulators and
+  their registers made long rows slower (0.232 against 0.196 ms on 60000 rows of 1153, H200).
+*/
+template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
+__device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int warp, int lane, const V *x)
+{
+  const char *block = tc_index_block(H, S.index) + warp * tc_block_bytes<index_kind>;
+  const char *val   = tc_value_base(H, S.val);
+  const int   place = lane / 8, first = 4 * (lane % 8); // entries 4 * lane .. 4 * lane + 3 of a block are this place of lanes first .. first + 3
+  double      chain = 0.0;
+
+#pragma unroll 1
+  for (int e = TC_HYBRID_BLOCK * warp; e < S.entries; e += TC_HYBRID_BLOCK * tc_team, block += tc_team * tc_block_bytes<index_kind>) {
+#pragma unroll
+    for (int q = 0; q < 4; q += 2) { // two at a time: 32 registers; their values in one piece: a lane's are neighbours
+      const bool    used  = e + 4 * lane + q < S.entries, both = e + 4 * lane + q + 1 < S.entries;
+      const double2 value = tc_value_pair<value_kind, stays>(H, val, e / tc_warp_size, place, first + q, used, both);
+      double        gathered[2];
+
+      gathered[0] = used ? tc_load_vector(x + tc_column<index_kind>(block, first + q, place, 4, 0)) : 0.0;
+      gathered[1] = both ? tc_load_vector(x + tc_column<index_kind>(block, first + q + 1, place, 4, 0)) : 0.0;
+      chain       = fma(value.y, gathered[1], fma(value.x, gathered[0], chain));
+    }
+  }
+  return chain;
+}
