@@ -22,7 +22,7 @@ __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_
 /*
   tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
 
-  Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample. The kernel that follows may begin at once.
+  Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample. The kernel that follows may begin when the one before has ended.
   Lanes:  four values per thread, all on their way together
   Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
   Writes: the dictionary, zeros after its end, and its size
@@ -242,7 +242,7 @@ static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_val
   };
 
   if (begin < end) open(begin);
-  tc_wait_for_kernel_before();
+  tc_between_kernels();
   const int size = *H.dictionary_size;
 
   if (size > 0) dictionary.make(H, size);

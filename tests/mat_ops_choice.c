@@ -93,7 +93,7 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckOption("parent", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckBlockSize());
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_FALSE, PETSC_TRUE));
-  PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidual, PETSC_FALSE, PETSC_TRUE));
+  PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidualApart, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));
   PetscCall(CheckTrial("stencil7", 12, "products", MatTestSameProduct, PETSC_FALSE, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -55,7 +55,8 @@ PetscErrorCode MatTestPoison(Vec);
   MatResidual(), in place of the right-hand side, and for products with the transpose.
 */
 PetscErrorCode MatTestSameProduct(Mat, Mat, PetscBool *);
-PetscErrorCode MatTestSameResidual(Mat, Mat, PetscBool *);
+PetscErrorCode MatTestSameResidual(Mat, Mat, PetscBool *);      /* in place */
+PetscErrorCode MatTestSameResidualApart(Mat, Mat, PetscBool *); /* into another vector */
 PetscErrorCode MatTestSameTransposeProduct(Mat, Mat, PetscBool *);
 
 /* The object that counts: the matrix, or its diagonal block */
