@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Turns the results of the GPU kit into docs/gpu-report.json, for programs, and docs/gpu-report.md, for people.
 
-  scripts/gpu-report.py FOLDER [TO]     the folder that gpu-kit/run.sh wrote its results to; where the report goes, default docs
+  scripts/gpu-report.py [-o TO] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 
-Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
+Folders of several runs of one kit make one report; what is told of the machine is the first one's. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
 a reader has to know, such as parts that ran on another tree.
 """
 import csv
@@ -36,14 +36,19 @@ def current_digest():
     return subprocess.run([os.path.join(ROOT, 'scripts', 'report-digest.sh')], check=True, capture_output=True, text=True).stdout.strip()
 
 
-def read_report(folder, environment):
+def read_tables(folders, name):
+    return [row for folder in folders for row in read_table(os.path.join(folder, name))]
+
+
+def read_report(folders, environment):
     """What goes to the JSON file"""
-    bench, host = read_json(os.path.join(folder, 'bench.json')), read_json(os.path.join(folder, 'bench-host.json'))
+    benches, hosts = ([read_json(os.path.join(folder, name)) for folder in folders] for name in ('bench.json', 'bench-host.json'))
+    bench = next((each for each in benches if each['benchmarks']), benches[0])
+    measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
-            'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_table(os.path.join(folder, 'results.tsv'))],
-            'benchmarks': bench['benchmarks'] + host['benchmarks'] + others.solves(read_table(os.path.join(folder, 'solvers.tsv'))),
-            'events': others.events(read_table(os.path.join(folder, 'events.tsv')))}
+            'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_tables(folders, 'results.tsv')],
+            'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv'))}
 
 
 def write_json(report, path):
@@ -81,11 +86,15 @@ def write_markdown(report, environment, path):
 
 
 def main():
-    if len(sys.argv) not in (2, 3) or not os.path.isdir(sys.argv[1]):
+    asked = sys.argv[1:3] if sys.argv[1:2] == ['-o'] else []
+    folders, to = sys.argv[1 + len(asked):], asked[1] if len(asked) == 2 else os.path.join(ROOT, 'docs')
+    if not folders or not all(os.path.isdir(folder) for folder in folders):
         sys.exit(__doc__)
-    folder, to = sys.argv[1], sys.argv[2] if len(sys.argv) == 3 else os.path.join(ROOT, 'docs')
-    environment = {row[0]: row[1] for row in read_table(os.path.join(folder, 'environment.txt')) if len(row) == 2}
-    report = read_report(folder, environment)
+    told = [row for row in read_tables(folders, 'environment.txt') if len(row) == 2]
+    environment = {row[0]: row[1] for row in reversed(told)}
+    if len({row[1] for row in told if row[0] == 'digest'}) != 1:
+        sys.exit(f'the results in {", ".join(folders)} are of different sources')
+    report = read_report(folders, environment)
     if report['digest'] != current_digest():
         print('warning: include/, src/ or kernels/ changed since the kit was packed: the report is stale from the start', file=sys.stderr)
     os.makedirs(to, exist_ok=True)
