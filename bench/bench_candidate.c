@@ -30,7 +30,7 @@ double BenchCSRBytes(const tc_matrix *A)
 
 double BenchVectorBytes(const tc_matrix *A, const BenchMode *mode)
 {
-  return 8.0 * (A->num_cols + (mode->add ? 2.0 : 1.0) * A->num_rows);
+  return 8.0 * (A->num_cols + (mode->add || mode->subtract ? 2.0 : 1.0) * A->num_rows);
 }
 
 static PetscErrorCode CopyToBackend(const tc_backend *backend, const void *host, size_t bytes, void **local)
@@ -78,6 +78,7 @@ PetscErrorCode BenchDestroy(Bench *B)
   }
   PetscCall(VecDestroy(&B->in));
   PetscCall(VecDestroy(&B->out));
+  PetscCall(VecDestroy(&B->right));
   B->settings->backend->release((void *)B->local.row_ptr);
   B->settings->backend->release((void *)B->local.col);
   B->settings->backend->release(B->local_val);
@@ -267,7 +268,7 @@ PetscErrorCode BenchAddWays(Bench *B, BenchResult *result)
 
 static PetscErrorCode AddCuSPARSE(Bench *B, int algorithm, const char name[], BenchResult *result)
 {
-  cusparse_baseline_settings settings = {.algorithm = algorithm, .transpose = B->settings->mode->transpose, .add = B->settings->mode->add, .val = B->local_val};
+  cusparse_baseline_settings settings = {.algorithm = algorithm, .transpose = B->settings->mode->transpose, .add = B->settings->mode->add, .subtract = B->settings->mode->subtract, .val = B->local_val};
   const PetscScalar         *x;
   PetscScalar               *y;
   PetscMemType               type;

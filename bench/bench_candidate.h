@@ -26,6 +26,7 @@ typedef struct {
   int32_t              block;
   PetscInt            *row_ptr, *col; // as PETSc wants them
   Vec                  in, out;       // on the side of the products
+  Vec                  right;         // NULL unless the product is subtracted from it
   tc_csr_local         local;         // CSR where the products are; the same arrays for plans and cuSPARSE
   double              *local_val;
   int                  num;
@@ -50,7 +51,7 @@ PetscErrorCode BenchAddBaselines(Bench *, BenchResult *);
 double BenchCSRBytes(const tc_matrix *);
 double BenchVectorBytes(const tc_matrix *, const BenchMode *);
 
-/* out = A in, out += A in or out = A^T in, `repeats` times; seconds on the device's clock or the processor's */
+/* out = A in, out += A in, out = A^T in or out = right - A in, `repeats` times; seconds on the device's clock or the processor's */
 PetscErrorCode BenchTimeProducts(const Bench *, const BenchCandidate *, PetscInt, double *);
 
 /*

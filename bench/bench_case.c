@@ -11,9 +11,10 @@ enum { MAX_GROUPS = 101, SEED_IN = 5, SEED_OUT = 6 };
 const BenchMode *BenchModeFind(const char name[])
 {
   static const BenchMode modes[] = {
-    {"mult",      "spmv",     PETSC_FALSE, PETSC_FALSE},
-    {"add",       "spmv_add", PETSC_FALSE, PETSC_TRUE },
-    {"transpose", "spmv_t",   PETSC_TRUE,  PETSC_FALSE},
+    {"mult",      "spmv",     PETSC_FALSE, PETSC_FALSE, PETSC_FALSE},
+    {"add",       "spmv_add", PETSC_FALSE, PETSC_TRUE,  PETSC_FALSE},
+    {"transpose", "spmv_t",   PETSC_TRUE,  PETSC_FALSE, PETSC_FALSE},
+    {"residual",  "spmv_r",   PETSC_FALSE, PETSC_FALSE, PETSC_TRUE },
   };
 
   for (size_t m = 0; m < PETSC_STATIC_ARRAY_LENGTH(modes); m++) {
@@ -74,7 +75,8 @@ static PetscErrorCode Expect(const Bench *B, Expected *E)
   PetscCall(PetscMalloc3(E->n, &E->ref, E->n, &E->bound, E->n, &E->bits));
   PetscCall(PetscMalloc1(n, &x));
   tc_random_normal(n, SEED_IN, x);
-  if (mode->add) {
+  for (PetscInt k = 0; mode->subtract && k < n; k++) x[k] = -x[k];
+  if (mode->add || mode->subtract) {
     PetscCall(PetscMalloc1(E->n, &E->before));
     tc_random_normal(E->n, SEED_OUT, E->before);
   }
@@ -82,7 +84,7 @@ static PetscErrorCode Expect(const Bench *B, Expected *E)
     PetscCheck(tc_matrix_transpose(A, &transposed) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
     T = &transposed;
   }
-  tc_oracle_spmv(T ? T : A, x, E->before, mode->add, E->ref, E->bound);
+  tc_oracle_spmv(T ? T : A, x, E->before, E->before != NULL, E->ref, E->bound);
   tc_oracle_add_rounding(T ? T : A, x, B->settings->precision, E->bound);
   if (B->settings->precision == TC_PRECISION_F64) tc_canonical_spmv(T ? T : A, x, E->before, E->bits);
   else PetscCall(ExpectRounded(T ? T : A, x, E->before, B->settings->precision, E->bits));
@@ -99,7 +101,7 @@ static PetscErrorCode ExpectedDestroy(Expected *E)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* One product, into a poisoned vector unless it adds: the largest error over its bound, and the bits */
+/* One product, into a poisoned vector unless that is what it adds to, as for cuSPARSE always: the largest error over its bound, and the bits */
 static PetscErrorCode Check(const Bench *B, const BenchCandidate *C, const Expected *E)
 {
   PetscScalar       *out;
@@ -108,7 +110,7 @@ static PetscErrorCode Check(const Bench *B, const BenchCandidate *C, const Expec
 
   PetscFunctionBeginUser;
   PetscCall(VecGetArrayWrite(B->out, &out));
-  for (PetscInt i = 0; i < E->n; i++) out[i] = E->before ? E->before[i] : NAN;
+  for (PetscInt i = 0; i < E->n; i++) out[i] = B->settings->mode->add || (E->before && C->cusparse) ? E->before[i] : NAN;
   PetscCall(VecRestoreArrayWrite(B->out, &out));
   PetscCall(BenchTimeProducts(B, C, 1, &seconds));
   PetscCall(VecGetArrayRead(B->out, &result));
@@ -118,12 +120,24 @@ static PetscErrorCode Check(const Bench *B, const BenchCandidate *C, const Expec
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Vectors on the side of the products, the one that is multiplied filled */
+static PetscErrorCode FillVector(Vec v, uint64_t seed)
+{
+  PetscScalar *array;
+  PetscInt     n;
+
+  PetscFunctionBeginUser;
+  PetscCall(VecGetLocalSize(v, &n));
+  PetscCall(VecGetArrayWrite(v, &array));
+  tc_random_normal(n, seed, (double *)(void *)array);
+  PetscCall(VecRestoreArrayWrite(v, &array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors on the side of the products, those that are read filled */
 static PetscErrorCode CreateVectors(Bench *B)
 {
   const PetscBool transpose = B->settings->mode->transpose;
   const PetscInt  n         = transpose ? B->A->num_rows : B->A->num_cols;
-  PetscScalar    *in;
 
   PetscFunctionBeginUser;
   PetscCall(VecCreateSeq(PETSC_COMM_SELF, n, &B->in));
@@ -133,9 +147,11 @@ static PetscErrorCode CreateVectors(Bench *B)
     PetscCall(VecSetType(B->out, VECCUDA));
   }
   PetscCall(VecZeroEntries(B->out));
-  PetscCall(VecGetArrayWrite(B->in, &in));
-  tc_random_normal(n, SEED_IN, (double *)(void *)in);
-  PetscCall(VecRestoreArrayWrite(B->in, &in));
+  PetscCall(FillVector(B->in, SEED_IN));
+  if (B->settings->mode->subtract) {
+    PetscCall(VecDuplicate(B->out, &B->right));
+    PetscCall(FillVector(B->right, SEED_OUT));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

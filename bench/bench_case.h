@@ -9,7 +9,8 @@
 /* A row of the table of operations */
 typedef struct {
   const char *mode, *op; // for -spmv_mode, for the JSON
-  PetscBool   transpose, add;
+  PetscBool   transpose;
+  PetscBool   add, subtract; // the product in place to a vector, or from another one
 } BenchMode;
 
 const BenchMode *BenchModeFind(const char[]); /* NULL: no such mode */
@@ -23,7 +24,7 @@ typedef struct {
   const char *name;
   PetscBool   forced;              // asked for, not chosen
   char        kernel[64];          // name of the launcher, or of the parent type if the product was left to it
-  BenchTime   mult;                // MatMult(), MatMultAdd() in place or MatMultTranspose()
+  BenchTime   mult;                // MatMult(), MatMultAdd() in place, MatMultTranspose() or MatResidual()
   BenchTime   launch;              // the same kernel alone, through a plan; 0 if it is the parent type's
   double      build_ms, refill_ms; // beyond an ordinary product, at the first one and after new values
   double      again_ms;            // as build_ms, of the same pattern once more: host and device know the way, the memory is there; 0 where once has taken too long

@@ -4,22 +4,25 @@
 /* A plan's arrays are fetched once, so that nothing but launches is between the clock's ends */
 static PetscErrorCode TimePlan(const Bench *B, tc_plan *plan, PetscInt repeats, double *seconds)
 {
-  const PetscScalar *in;
+  const PetscScalar *in, *right = NULL;
   PetscScalar       *out;
   PetscMemType       type;
-  const double      *x;
+  const double      *x, *b;
   double            *y;
   tc_status          status = TC_OK;
 
   PetscFunctionBeginUser;
   PetscCall(VecGetArrayReadAndMemType(B->in, &in, &type));
   PetscCall(VecGetArrayAndMemType(B->out, &out, &type));
+  if (B->right) PetscCall(VecGetArrayReadAndMemType(B->right, &right, &type));
   x = (const double *)(const void *)in;
   y = (double *)(void *)out;
+  b = B->settings->mode->add ? y : (const double *)(const void *)right;
   bench_begin(B->settings->cuda);
-  for (PetscInt r = 0; r < repeats && status == TC_OK; r++) status = tc_plan_spmv(plan, x, B->settings->mode->add ? y : NULL, y, 1, NULL);
+  for (PetscInt r = 0; r < repeats && status == TC_OK; r++) status = tc_plan_spmv(plan, x, b, y, right ? -1 : 1, NULL);
   *seconds = bench_end(B->settings->cuda);
   PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  if (B->right) PetscCall(VecRestoreArrayReadAndMemType(B->right, &right));
   PetscCall(VecRestoreArrayAndMemType(B->out, &out));
   PetscCall(VecRestoreArrayReadAndMemType(B->in, &in));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -57,6 +60,7 @@ PetscErrorCode BenchTimeProducts(const Bench *B, const BenchCandidate *C, PetscI
   bench_begin(B->settings->cuda);
   for (PetscInt r = 0; r < repeats; r++) {
     if (mode->add) PetscCall(MatMultAdd(C->mat, B->in, B->out, B->out));
+    else if (mode->subtract) PetscCall(MatResidual(C->mat, B->right, B->in, B->out));
     else if (mode->transpose) PetscCall(MatMultTranspose(C->mat, B->in, B->out));
     else PetscCall(MatMult(C->mat, B->in, B->out));
   }

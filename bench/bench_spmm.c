@@ -209,7 +209,7 @@ static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *s
   do {
     PetscCall(Multiply(R, C));
     PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, NULL, &kernel));
-    for (int k = 0; kernel && R->spmm->mode == SPMM_AB && k < (int)PETSC_STATIC_ARRAY_LENGTH(kernels); k++) {
+    for (int k = 0; kernel && R->spmm->mode != SPMM_ATB && k < (int)PETSC_STATIC_ARRAY_LENGTH(kernels); k++) {
       if (strcmp(kernel, kernels[k]) == 0) *settled = k;
     }
     *straight += *settled == MAT_AIJTCCUSPARSE_SPMM_TCA;
@@ -341,7 +341,7 @@ static PetscErrorCode AddWays(Round *R, SpmmRow *row)
   const BenchSettings *settings = R->bench->settings;
 
   PetscFunctionBeginUser;
-  for (int spmm = 0; spmm < NUM_VALUES && (spmm == 0 || R->spmm->mode == SPMM_AB); spmm++) {
+  for (int spmm = 0; spmm < NUM_VALUES && (spmm == 0 || R->spmm->mode != SPMM_ATB); spmm++) {
     Candidate  *C   = &R->candidate[R->num];
     SpmmWay    *way = &row->way[row->num_ways];
     PetscInt64  before, ours;

@@ -29,8 +29,8 @@ static cusparseStatus_t set_up(cusparse_baseline *B, const tc_csr_local *A, cons
 
   B->operation = settings->transpose ? CUSPARSE_OPERATION_TRANSPOSE : CUSPARSE_OPERATION_NON_TRANSPOSE;
   B->algorithm = settings->algorithm == 1 ? CUSPARSE_SPMV_CSR_ALG1 : CUSPARSE_SPMV_CSR_ALG2;
-  B->alpha     = 1;
-  B->beta      = settings->add ? 1 : 0;
+  B->alpha     = settings->subtract ? -1 : 1;
+  B->beta      = settings->add || settings->subtract ? 1 : 0;
   TRY(cusparseCreate(&B->handle));
   TRY(cusparseCreateCsr(&B->A, rows, cols, A->nnz, (void *)A->row_ptr, (void *)A->col, (void *)settings->val, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_32I, CUSPARSE_INDEX_BASE_ZERO, CUDA_R_64F));
   TRY(cusparseCreateDnVec(&B->x, settings->transpose ? rows : cols, (void *)settings->x, CUDA_R_64F));

@@ -9,7 +9,7 @@ typedef struct cusparse_baseline cusparse_baseline;
 typedef struct {
   int algorithm;     // of the CSR format, 1 or 2
   int transpose;     // with the transpose
-  int add;           // y += instead of y =
+  int add, subtract; // y += or y -= instead of y =
   const double *val; // [nnz], on the device
   const double *x;
   double       *y;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static char help[] = "tcbench spmv [options]\n\
-  -spmv_mode <mode> mult (default), add (y += A x) or transpose\n\
+  -spmv_mode <mode> mult (default), add (y += A x), transpose or residual (r = b - A x)\n\
   -case <a,b,..>    rows of the table, or generator:size; \"all\" of the table, \"none\"; default: all, unless -file or -folder is given\n\
   -file <a,b,..>    files, Matrix Market or PETSc's binary format, plain or compressed with gzip\n\
   -folder <path>    all files of a folder that end in .mtx, .petsc, .mtx.gz or .petsc.gz\n\
@@ -254,7 +254,7 @@ static PetscErrorCode GetSettings(Run *run)
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-ways", settings->ways, &num_ways, &has_ways));
   settings->num_ways = has_ways ? (int)num_ways : 0;
   settings->mode = BenchModeFind(mode);
-  PetscCheck(settings->mode, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmv_mode %s, expected mult, add or transpose", mode);
+  PetscCheck(settings->mode, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmv_mode %s, expected mult, add, transpose or residual", mode);
   PetscCheck(settings->groups >= 1 && settings->groups <= 101, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-groups %" PetscInt_FMT ", expected 1 to 101", settings->groups);
   has_device         = bench_device(device);
   settings->cuda     = (PetscBool)(has_device && !host);

@@ -1,5 +1,5 @@
 #include "tc_backend.h"
-#include "tc_device.cuh"
+#include "row_major.cuh"
 
 constexpr int tc_convert_threads = 256;
 constexpr int tc_convert_ahead   = 4; // loads that a thread has in flight
@@ -49,4 +49,18 @@ extern "C" tc_status tc_widen_cuda(int64_t rows, int64_t n, const float *from, i
 extern "C" tc_status tc_round_cuda(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream)
 {
   return convert("tc_round", rows, n, from, ld_from, to, ld_to, stream);
+}
+
+/* The transpose has n rows: the fewer they are, the longer the pieces of them that a thread block turns */
+extern "C" tc_status tc_turn_cuda(int32_t rows, int32_t n, const double *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream)
+{
+  constexpr const char *name  = "tc_turn";
+  const cudaStream_t    on    = static_cast<cudaStream_t>(stream);
+  const int32_t         width = static_cast<int32_t>(ld_to);
+
+  TC_CHECK(ld_to <= INT32_MAX, TC_ERR_LIMIT, "%s: columns of %lld elements", name, (long long)ld_to);
+  if (n <= 8) return tc_turn_array<256, tc_pairs_in_order>(name, n, rows, from, ld_from, width, to, on);
+  if (n <= 16) return tc_turn_array<128, tc_pairs_in_order>(name, n, rows, from, ld_from, width, to, on);
+  if (n <= 32) return tc_turn_array<64, tc_pairs_in_order>(name, n, rows, from, ld_from, width, to, on);
+  return tc_turn_array<32, tc_pairs_in_order>(name, n, rows, from, ld_from, width, to, on);
 }

@@ -1,6 +1,6 @@
 /*
   Sums of rows of a tc_hybrid times a vector, by a lane, by a warp with fragments, and by a warp of a segment's team, for tc_spmv_hybrid_kernel. Slices load their first
-  columns, wait for the kernel before, and only then x.
+  columns, wait for the kernel before, and only then x. `early`: they let the next kernel begin at once when that has ended.
 */
 #pragma once
 #include "hybrid.cuh"
@@ -14,7 +14,7 @@ __device__ __forceinline__ int32_t tc_origin(const tc_hybrid &H, int32_t row)
 
 /* The sum of the row that this lane owns, places being 4 */
 template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
+__device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, bool early, const V *x)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
@@ -41,9 +41,9 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 
   if constexpr (stays) {
     load(0);
-    tc_between_kernels();
+    tc_between_kernels(early);
     add(0);
-  } else tc_between_kernels(); // which waits for loads as well: values from memory are better under way together with x
+  } else tc_between_kernels(early); // which waits for loads as well: values from memory are better under way together with x
 #pragma unroll 1
   for (int k = stays ? 4 : 0; k < length; k += 4) {
     load(k);
@@ -54,7 +54,7 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 
 /* The same for slices of one or two entries */
 template <bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const V *x)
+__device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, bool early, const V *x)
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
@@ -66,7 +66,7 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
     column[k] = k < length ? tc_column<index_kind>(block, lane, k, S.width, origin) : 0;
     value[k]  = k < length ? tc_value<value_kind, stays>(H, val, 0, k, lane, S.width) : 0.0;
   }
-  tc_between_kernels();
+  tc_between_kernels(early);
 #pragma unroll
   for (int k = 0; k < 2; ++k) gathered[k] = k < length ? tc_load_vector(x + column[k]) : 0.0;
 #pragma unroll
@@ -81,7 +81,7 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
   columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, const V *x, tc_mma_accumulator &acc)
+__device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
   constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
   const char *block = tc_index_block(H, S.index);
@@ -100,7 +100,7 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
   };
 
   load_columns(0);
-  tc_between_kernels();
+  tc_between_kernels(early);
 #pragma unroll 1
   for (int k = 0; k < longest; k += 4 * batch) {
     double value[batch], gathered[batch];

@@ -22,11 +22,11 @@ struct tc_pairs_in_order {
   tc_row_major_kernel - copy[row * width + j] = B[row + j * ldb] for j < n, 0 for n <= j < width; the columns 2 p and 2 p + 1 of a row where order::place_of_pair(row, p) says, as
   if p was that
 
-  Work:   a thread block per 64 to 256 rows and `columns` columns, 2048 elements
+  Work:   a thread block per 2048 elements, 8 to 256 rows and `columns` columns, those of the same columns one after the other
   Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
   Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
-  Launch: 256 threads per block, 17 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
+  Launch: 256 threads per block, 17 to 18 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
 template <int columns, class order, typename number>
 static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)
@@ -35,10 +35,10 @@ static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc
   constexpr int     pairs = columns / 2;
   __shared__ double tile[columns][shape::pitch];
   const int         r = threadIdx.x % shape::rows, j0 = threadIdx.x / shape::rows;
-  const int32_t     row0 = shape::rows * blockIdx.x, column0 = columns * blockIdx.y;
+  const int32_t     tiles = (rows + shape::rows - 1) / shape::rows, row0 = shape::rows * (blockIdx.x % tiles), column0 = columns * (blockIdx.x / tiles);
   double            value[shape::ahead];
 
-  tc_between_kernels();
+  tc_between_kernels(columns < 32); // the kernel behind a turn of 8 columns gains by it, tiles behind one of 32 and 128 lose 2 to 6% (docs/performance.md)
 #pragma unroll
   for (int i = 0; i < shape::ahead; ++i) {
     const int32_t j = column0 + j0 + shape::threads / shape::rows * i;
@@ -57,42 +57,57 @@ static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc
   }
 }
 
+/* `columns` divides width; no memory is read beyond row `rows` and column n of b */
+template <int columns, class order, typename number>
+static inline tc_status tc_turn_array(const char *name, int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy, cudaStream_t stream)
+{
+  using shape = tc_row_major_tile<columns>;
+  const int64_t blocks = (rows + (int64_t)shape::rows - 1) / shape::rows * (width / columns);
+
+  return tc_launch_early(name, tc_row_major_kernel<columns, order, number>, blocks, shape::threads, 0, stream, rows, n, b, ldb, width, copy);
+}
+
 /* Into args.scratch; `columns` divides width; B in doubles or in floats */
 template <int columns, class order>
 static inline tc_status tc_turn_block(const char *name, int32_t rows, int32_t width, const tc_spmm_args *args, cudaStream_t stream)
 {
-  using shape = tc_row_major_tile<columns>;
-  const dim3 grid((unsigned)((rows + shape::rows - 1) / shape::rows), (unsigned)(width / columns));
-
-  if (args->b_f32) return tc_launch_grid(name, tc_row_major_kernel<columns, order, float>, true, grid, shape::threads, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
-  return tc_launch_grid(name, tc_row_major_kernel<columns, order, double>, true, grid, shape::threads, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
+  if (args->b_f32) return tc_turn_array<columns, order>(name, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch, stream);
+  return tc_turn_array<columns, order>(name, rows, args->n, args->b, args->ldb, width, args->scratch, stream);
 }
 
 /*
-  tc_row_copy_kernel - copy[row * width + j] = B^T[j + row * ldb] for j < n, 0 for n <= j < width
+  tc_row_copy_kernel - copy[row * width + j] = B^T[j + row * ldb] for j < n, 0 for n <= j < width, in the order of tc_row_major_kernel
 
-  Work:   an element per thread, 256 / width rows per thread block
+  Work:   an element per thread, whole rows per thread block
   Lanes:  consecutive columns
-  Arrays: b column-major [n, rows], leading dimension ldb, doubles or floats; copy row-major [rows, width], width divides 256; all device
+  Arrays: b column-major [n, rows], leading dimension ldb, doubles or floats; copy row-major [rows, width], width at most 256; all device
   Writes: every element of copy once
   Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: a copy
 */
-template <typename number>
+template <class order, typename number>
 static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)
 {
-  const int32_t j = threadIdx.x % width, row = blockIdx.x * (blockDim.x / width) + threadIdx.x / width;
+  const int32_t at_once = blockDim.x / width, j = threadIdx.x % width, r = threadIdx.x / width, row = blockIdx.x * at_once + r;
 
   tc_between_kernels();
-  if (row < rows) copy[(int64_t)row * width + j] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
+  if (r < at_once && row < rows) copy[(int64_t)row * width + 2 * order::place_of_pair(row, j / 2) + j % 2] = j < n ? __ldcs(b + j + row * ldb) : 0.0;
+}
+
+/* Into args.scratch, B^T in doubles or in floats */
+template <class order>
+static inline tc_status tc_copy_rows(const char *name, int32_t rows, int32_t width, const tc_spmm_args *args, cudaStream_t stream)
+{
+  constexpr int threads = 256;
+  const int64_t blocks  = (rows + (int64_t)(threads / width) - 1) / (threads / width);
+
+  if (args->b_f32) return tc_launch_early(name, tc_row_copy_kernel<order, float>, blocks, threads, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
+  return tc_launch_early(name, tc_row_copy_kernel<order, double>, blocks, threads, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
 }
 
 /* Into args.scratch, for kernels that take the transpose of B, too; B in doubles or in floats */
 template <int width>
 static inline tc_status tc_row_major(const char *name, int32_t rows, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const int64_t blocks = ((int64_t)rows * width + 255) / 256;
-
-  if (!args->b_transposed) return tc_turn_block<(width < 32 ? width : 32), tc_pairs_in_order>(name, rows, width, args, stream);
-  if (args->b_f32) return tc_launch_early(name, tc_row_copy_kernel<float>, blocks, 256, 0, stream, rows, args->n, tc_floats_of(args), args->ldb, width, args->scratch);
-  return tc_launch_early(name, tc_row_copy_kernel<double>, blocks, 256, 0, stream, rows, args->n, args->b, args->ldb, width, args->scratch);
+  if (args->b_transposed) return tc_copy_rows<tc_pairs_in_order>(name, rows, width, args, stream);
+  return tc_turn_block<(width < 32 ? width : 32), tc_pairs_in_order>(name, rows, width, args, stream);
 }

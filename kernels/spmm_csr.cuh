@@ -356,7 +356,6 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   __shared__ tc_csr_entries entries[deep_groups];
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
-  tc_begin_next_kernel();
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
     tc_csr_listed<shape>(A, args, B, partial, top, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;

@@ -6,7 +6,7 @@
 
   Work:   thread blocks are dealt out to segments of long rows first, a team of four warps each, then to slices, then to empty rows. Wide slices (mma only) have
           four warps, one for each quarter of 8 rows, mostly in one block; other slices have a warp each
-          Each block lets the next kernel begin when it does, and waits for the one before when it has its first columns
+          Each block waits for the kernel before when it has its first columns; when it lets the next one begin, when_next() says
   Lanes:  a lane owns a row; in wide slices entries 4i .. 4i + 3 of 8 rows are the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
@@ -59,14 +59,18 @@ struct tc_hybrid_mma_crowded {
   static constexpr bool with_16_bits = false, stays = stays_in_cache;
 };
 
+/* When a thread block lets the next kernel begin: as soon as the kernel before has ended; when it has its sums; not at all, which is when it ends */
+enum class tc_next_kernel { EARLY, AFTER_SUMS, AT_END };
+
 struct tc_hybrid_grid {
   int32_t segments_end, wide_end, slices_end; // thread blocks up to and including
   int32_t num_wide;                           // slices that have four warps each, always 0 for fma
   int32_t num_apart, num_dealt;               // of these, the first ones, whose quarters are in different blocks (spread_quarters()); one of the two is 0
+  tc_next_kernel next;                        // when_next()
 };
 
 template <typename way, typename V>
-__device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, const V *x, const tc_output<V> &out)
+__device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, tc_next_kernel next, const V *x, const tc_output<V> &out)
 {
   if (8 * quarter >= S.num_rows) return;
   const tc_mma_lane  at(lane);
@@ -76,7 +80,8 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, x, acc); });
+  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, next == tc_next_kernel::EARLY, x, acc); });
+  if (next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
   if (tc_mma_holds_diagonal(at) && used) {
     double sum = tc_mma_own_diagonal(acc, at);
 
@@ -86,7 +91,7 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
 }
 
 template <typename way, typename V>
-__device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, const V *x, const tc_output<V> &out)
+__device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int lane, tc_next_kernel next, const V *x, const tc_output<V> &out)
 {
   if (lane >= S.num_rows) return;
   const int     length = S.full ? S.width : H.length[tc_warp_size * s + lane];
@@ -94,10 +99,11 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   double        sum;
 
   tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
-    if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
-    else sum = tc_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, x);
+    if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
+    else sum = tc_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
     sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });
+  if (next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
   tc_finish_row(sum, row, out);
 }
 
@@ -116,11 +122,12 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
 
       if (used) {
         S = tc_load_descriptor(H.segment + s);
-        tc_between_kernels();
+        tc_between_kernels(grid.next == tc_next_kernel::EARLY);
         tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
           chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
         });
       }
+      if (grid.next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
       tc_finish_segment<way::max_threads>(chain, used, s, S.long_row, {H.long_first, H.row_id, H.partial, H.arrived}, out);
       return;
     }
@@ -135,22 +142,22 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
       if (apart && warp > 0) return;
       const tc_hybrid_slice S = tc_load_descriptor(H.slice + s);
 
-      if (S.width > 2) tc_wide_slice<way>(H, s, S, quarter, lane, x, out);
-      else if (warp == 0) tc_narrow_slice<way>(H, s, S, lane, x, out); // no blocks of four places
+      if (S.width > 2) tc_wide_slice<way>(H, s, S, quarter, lane, grid.next, x, out);
+      else if (warp == 0) tc_narrow_slice<way>(H, s, S, lane, grid.next, x, out); // no blocks of four places
       return;
     }
   }
   if (cta < grid.slices_end) {
     const int32_t s = grid.num_wide + (cta - grid.wide_end) * warps + warp;
 
-    if (s < H.num_slices) tc_narrow_slice<way>(H, s, tc_load_descriptor(H.slice + s), lane, x, out);
+    if (s < H.num_slices) tc_narrow_slice<way>(H, s, tc_load_descriptor(H.slice + s), lane, grid.next, x, out);
   } else {
     const int32_t i = (cta - grid.slices_end) * threads + threadIdx.x;
 
     if (i < H.num_empty) {
       const int32_t row = H.row_id[H.num_long + H.num_sliced + i];
 
-      tc_between_kernels();
+      tc_between_kernels(grid.next == tc_next_kernel::EARLY);
       out.z[row] = out.y ? out.y[row] : V(0);
     }
   }
@@ -228,12 +235,29 @@ static bool one_crowded_wave(int64_t num_ctas, const tc_device_size *size)
   return num_ctas > (int64_t)tc_hybrid_mma<false, true>::min_blocks * size->num_sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false, true>::min_blocks * size->num_sms;
 }
 
+/*
+  The sooner the next kernel begins, the more of its start is hidden. But its thread blocks are then dealt out beside those of this one. If these are less than a wave, and more than
+  half of one, some find no place until a multiprocessor is done, and go there together: up to places / blocks times as long, which for fragments pays up to a microsecond, written
+  down as bytes. Scalar lanes are slower, too, where all fit; and from the L2 cache, with more than a wave, they are fastest without company. Measured with chains of products
+  on an H200 (docs/performance.md, "When the next kernel begins").
+*/
+template <class shape>
+static tc_next_kernel when_next(int64_t num_ctas, int threads, double bytes, bool stays, const tc_device_size *size)
+{
+  constexpr double bytes_per_microsecond = 5e6;
+  const double     places = static_cast<double>(shape::max_threads * shape::min_blocks / threads * size->num_sms), blocks = static_cast<double>(num_ctas);
+
+  if (shape::batch == 0) return blocks < places ? tc_next_kernel::AFTER_SUMS : stays ? tc_next_kernel::AT_END : tc_next_kernel::EARLY;
+  return 2 * blocks > places && (places - blocks) * bytes > bytes_per_microsecond * blocks ? tc_next_kernel::AFTER_SUMS : tc_next_kernel::EARLY;
+}
+
 template <template <bool, bool> class way, bool segments, typename V>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, const tc_hybrid_grid &grid, int64_t num_ctas, int threads, bool stays, const V *x, const tc_output<V> &out, int early, tc_stream stream)
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybrid_grid grid, int64_t num_ctas, int threads, bool stays, const tc_device_size *size, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
   constexpr bool may_stay = way<segments, true>::stays;
   const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments, V> : tc_spmv_hybrid_kernel<way<segments, false>, segments, V>;
 
+  grid.next = when_next<way<segments, false>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
   return tc_launch_line(name, kernel, early, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
@@ -259,9 +283,9 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   auto launch = [&](auto segments) {
     constexpr bool any = decltype(segments)::value;
 
-    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, x, out, early, stream);
-    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, x, out, early, stream);
-    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, x, out, early, stream);
+    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, size, x, out, early, stream);
+    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, size, x, out, early, stream);
+    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, size, x, out, early, stream);
   };
 
   return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());

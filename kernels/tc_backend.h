@@ -11,6 +11,8 @@
 extern "C" {
 #endif
 
+enum { TC_TURNED_ROWS = 256 }; // what rows of a block that was turned are rounded up to
+
 typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
 
 /*
@@ -84,6 +86,11 @@ typedef struct {
   /* to[i + j * ld_to] = from[i + j * ld_from], i < rows, j < n, all local; exact, or rounded as tc_scalar says. Enqueue */
   tc_status (*widen)(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
   tc_status (*round)(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream);
+  /*
+    to[i + j * ld_to] = from[j + i * ld_from], i < rows, j < n: a dense block out of its transpose, all local; `to` is aligned to 16 bytes, ld_to a multiple of TC_TURNED_ROWS,
+    and rows up to there become zeros. Enqueues. Errors: TC_ERR_LIMIT
+  */
+  tc_status (*turn)(int32_t rows, int32_t n, const double *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
   /*
     NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
     afterwards. Enqueues

@@ -102,12 +102,13 @@ __device__ __forceinline__ void tc_wait_for_kernel_before()
 
 /*
   Both, for kernels that follow each other. In this order: a kernel that let the next one begin while it waits itself would share the device with two others, whose blocks
-  then come wherever there is room, more to one multiprocessor than to another.
+  then come wherever there is room, more to one multiprocessor than to another. Without `early` the next one
+  begins when the thread blocks of this one let it, or end.
 */
-__device__ __forceinline__ void tc_between_kernels()
+__device__ __forceinline__ void tc_between_kernels(bool early = true)
 {
   tc_wait_for_kernel_before();
-  tc_begin_next_kernel();
+  if (early) tc_begin_next_kernel();
 }
 
 /* Loads kernels ahead of their first launch, which else does that, and waits for the device */

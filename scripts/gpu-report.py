@@ -75,7 +75,7 @@ def write_markdown(report, environment, path):
     counts = {status: sum(test['status'] == status for test in report['tests']) for status in ('passed', 'failed', 'skipped')}
     lines += [f'Tests, below: {counts["passed"]} passed, {counts["failed"]} failed, {counts["skipped"]} skipped.', '']
     lines += spmv.section_spmv(on_device, report['copy_gbs'])
-    lines += spmv.section_operation(on_device, 'spmv_add', 'MatMultAdd in place') + spmv.section_operation(on_device, 'spmv_t', 'MatMultTranspose')
+    lines += spmv.section_operation(on_device, 'spmv_add', 'MatMultAdd in place') + spmv.section_operation(on_device, 'spmv_r', 'MatResidual') + spmv.section_operation(on_device, 'spmv_t', 'MatMultTranspose')
     lines += spmv.section_precision(on_device)
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)

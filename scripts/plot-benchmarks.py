@@ -12,7 +12,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OURS, CUSPARSE, LINE = '#2b6cb0', '#dd8a2f', '#555555'
-OPERATIONS = {'spmv': 'MatMult', 'spmv_add': 'MatMultAdd', 'spmv_t': 'MatMultTranspose'}
+OPERATIONS = {'spmv': 'MatMult', 'spmv_add': 'MatMultAdd', 'spmv_r': 'MatResidual', 'spmv_t': 'MatMultTranspose'}
 BLOCK_OPERATIONS = {'spmm': 'MatMatMult', 'spmm_t': 'MatTransposeMatMult', 'spmm_abt': 'MatMatTransposeMult'}
 
 

@@ -17,7 +17,7 @@ function(run status expected)
   endif()
 endfunction()
 
-foreach(mode mult add transpose)
+foreach(mode mult add transpose residual)
   run(0 "8 matrices, 0 wrong, 0 not read" -spmv_mode ${mode} -case laplace7:4,offdiagonal:400,interpolation:3,lp:40,like_dc2:300,limits:35,nothing:0 -file good.mtx -json ${mode}.json)
   file(READ ${WORK}/${mode}.json json)
   string(JSON num LENGTH "${json}" benchmarks)

@@ -157,7 +157,7 @@ static void bench_first(const bench_case *K, const device_matrix *M, int32_t n)
     tc_status             status = tc_spmm_create(K->backend, &options, &S);
 
     if (status == TC_OK) status = tc_spmm_look(S, &key, &view, NULL);
-    if (status == TC_OK) status = tc_spmm_choose(S, n, &kernel);
+    if (status == TC_OK) status = tc_spmm_choose(S, n, 0, &kernel);
     if (status == TC_OK) tc_spmm_list_rows(S, &view);
     if (status == TC_OK) status = tc_spmm_multiply(S, kernel, &view, &P, NULL);
     if (status != TC_OK) device_die("first product", tc_last_error());
@@ -265,8 +265,9 @@ static void bench_around(bench_case *K, const bench_settings *S)
 
   for (int w = 0; w < S->num_row_major; ++w) {
     double best = INFINITY, spread = 0;
+    int    rule = 0;
 
-    printf("  rules for blocks by rows: n %3d  %s\n", S->row_major[w], tc_spmm_rule_by_rows(&traits, S->row_major[w]));
+    printf("  rules for blocks by rows: n %3d  %s\n", S->row_major[w], tc_spmm_next_rule(TC_SPMM_RULES_BY_ROWS, &traits, S->row_major[w], &rule));
     for (int a = 0; a < 3; ++a) {
       if (slow[a]) continue;
       const cusparse_spmm_settings settings = {.algorithm = algorithms[a], .row_major = 1, .precision = TC_PRECISION_F32, .n = S->row_major[w]};

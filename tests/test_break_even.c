@@ -53,7 +53,7 @@ static int products_before(tc_spmm *S, const char *format, int32_t n, int most)
   int                   products = 0;
 
   for (; products < most; ++products) {
-    ASSERT_OK(tc_spmm_choose(S, n, &kernel));
+    ASSERT_OK(tc_spmm_choose(S, n, 0, &kernel));
     assert_string_equal(kernel->format, format);
     if (tc_spmm_pays(S, kernel, n, 0)) break;
     assert_non_null(strstr(tc_spmm_why(S), "made up for"));
@@ -83,7 +83,7 @@ static void after_so_many(void **state)
   assert_in_range(expected, 2, 10000);
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
   assert_non_null(strstr(tc_spmm_why(S), "before that paid"));
-  ASSERT_OK(tc_spmm_choose(S, 32, &kernel));
+  ASSERT_OK(tc_spmm_choose(S, 32, 0, &kernel));
   assert_true(tc_spmm_pays(S, kernel, 32, 1)); // packed: from then on it is used
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
   assert_int_equal(products_before(S, "bittcf", 32, expected / 2), expected / 2);
@@ -111,7 +111,7 @@ static void accounts(void **state)
   assert_int_equal(products_before(S, "hybrid", 1, hybrid / 2), hybrid / 2);
   assert_int_equal(products_before(S, "bittcf", 64, INT32_MAX), at_64 - at_64 / 2);
   assert_int_equal(products_before(S, "hybrid", 1, INT32_MAX), hybrid - hybrid / 2);
-  ASSERT_OK(tc_spmm_choose(S, 1, &kernel));
+  ASSERT_OK(tc_spmm_choose(S, 1, 0, &kernel));
   assert_true(tc_spmm_pays(S, kernel, 1, 1));
   tc_spmm_destroy(&S);
 }
@@ -121,14 +121,9 @@ static void without(void **state)
 {
   static const tc_spmm_options tiles = {.format = "bittcf"};
   tc_spmm                     *S     = spmm_of(&tiles, 1, NULL);
-  const tc_spmm_kernel        *kernel;
 
   (void)state;
   assert_int_equal(products_before(S, "bittcf", 8, 1), 0);
-  tc_spmm_destroy(&S);
-  S = spmm_of(&by_default, 1, NULL);
-  ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
-  assert_true(tc_spmm_pays(S, kernel, 8, 0));
   tc_spmm_destroy(&S);
 }
 

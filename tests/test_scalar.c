@@ -292,8 +292,7 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
       if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9 && (columns[i] != MOST_COLUMNS || !kernels[k].b_f32))) continue;
       for (int road = few ? (turn + k) % 3 : 0; road < 3; road += few ? 3 : 1) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
       if (narrow) continue; // products with the transpose of B are in double precision
-      if (kernels[k].b_transposed || sm == 0) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 0, 1);
-      if (kernels[k].b_transposed) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, 1, 1);
+      for (int is_far = 0; is_far < 2; ++is_far) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, is_far, 1);
     }
     device_unpack(&M);
   }
@@ -319,6 +318,35 @@ static void check_rounding(const tc_backend *backend)
   device_free(&back);
 }
 
+/* A block out of its transpose, over what was not a number */
+static void check_turn(const tc_backend *backend)
+{
+  static const int32_t columns[] = {1, 2, 7, 8, 9, 16, 17, 32, 33, 100, 128}, rows[] = {1, 7, TC_TURNED_ROWS - 1, TC_TURNED_ROWS, TC_TURNED_ROWS + 1, 1000};
+  enum { COLUMNS = sizeof columns / sizeof *columns, ROWS = sizeof rows / sizeof *rows };
+
+  for (int i = 0; i < COLUMNS * ROWS; ++i) {
+    const int32_t n = columns[i / ROWS], m = rows[i % ROWS];
+    const int64_t ld = (m + TC_TURNED_ROWS - 1) / TC_TURNED_ROWS * TC_TURNED_ROWS, ld_from = n + i % 3;
+    double       *from = host_bytes((size_t)(ld_from * m) * sizeof *from), *turned = host_bytes((size_t)(ld * n) * sizeof *turned), *result = host_bytes((size_t)(ld * n) * sizeof *result);
+    device_array  F, T = device_new(backend, ld * n, 0, NULL);
+    char          name[40];
+
+    for (int64_t e = 0; e < ld_from * m; ++e) from[e] = (double)(e + 1);
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t k = 0; k < m; ++k) turned[k + j * ld] = from[j + k * ld_from];
+    }
+    F = device_new(backend, ld_from * m, 1, from);
+    device_check(backend, backend->turn(m, n, F.local, ld_from, T.local, ld, NULL), "turn");
+    snprintf(name, sizeof name, "%d rows, %d columns", m, n);
+    fact(device_get(&T, result) && memcmp(result, turned, (size_t)(ld * n) * sizeof *turned) == 0, "turn", name, "out of its transpose");
+    device_free(&F);
+    device_free(&T);
+    free(from);
+    free(turned);
+    free(result);
+  }
+}
+
 int main(int argc, char **args)
 {
   const tc_backend   *backend = tc_backend_host();
@@ -333,6 +361,7 @@ int main(int argc, char **args)
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;
   check_rounding(backend);
+  check_turn(backend);
   for (int i = 0; device_case_at(small_only, i, &C); ++i) {
     for (int seed = 1; seed <= (small_only ? 1 : 2); ++seed) {
       tc_matrix A;

@@ -116,7 +116,7 @@ static tc_spmm *spmm_of(const tc_matrix *A, const tc_csr_view *view)
 }
 
 /* One product through the object: adding or not, B and C near or far, B as it is or turned */
-static void check_road(const test_case *C, tc_spmm *S, const tc_csr_view *A, int32_t n, int32_t gap, int add, int b_far, int c_far, int turned)
+static void check_road(const test_case *C, tc_spmm *S, const char *format, const tc_csr_view *A, int32_t n, int32_t gap, int add, int b_far, int c_far, int turned)
 {
   block                 B = block_of(C->A.num_cols, n, gap, 5), Bt = block_of(n, C->A.num_cols, gap, 0);
   block                 before = block_of(C->A.num_rows, n, gap, add ? 6 : 0), result = block_of(C->A.num_rows, n, gap, add ? 6 : 0);
@@ -126,8 +126,8 @@ static void check_road(const test_case *C, tc_spmm *S, const tc_csr_view *A, int
   for (int32_t j = 0; j < n; ++j) {
     for (int64_t k = 0; k < B.rows; ++k) Bt.array[j + k * Bt.ld] = B.array[k + j * B.ld];
   }
-  ASSERT_OK(turned ? tc_spmm_choose_transposed(S, n, &kernel) : tc_spmm_choose(S, n, &kernel));
-  ASSERT_CASE(kernel == tc_spmm_find(S, "csr"), C, "kernel %s", kernel->name);
+  ASSERT_OK(tc_spmm_choose(S, n, turned, &kernel));
+  ASSERT_CASE(kernel == tc_spmm_find(S, format), C, "kernel %s", kernel->name);
   ASSERT_OK(tc_spmm_multiply(S, kernel, A, &P, NULL));
   expect_product(C, &C->A, &B, &result, &before, add);
   test_guarded_free(B.array);
@@ -144,8 +144,8 @@ static void check_roads(const test_case *C)
   const int            num       = C->seed == 1 && C->A.nnz < 5000 ? 6 : 2;
 
   for (int i = 0; i < num; ++i) {
-    for (int road = 0; road < 8; ++road) check_road(C, S, &A, columns[i], i % 2 ? 3 : 0, road & 1, road & 2, road & 4, 0);
-    check_road(C, S, &A, columns[i], i % 2 ? 3 : 0, 0, 0, 0, 1);
+    for (int road = 0; road < 8; ++road) check_road(C, S, "csr", &A, columns[i], i % 2 ? 3 : 0, road & 1, road & 2, road & 4, 0);
+    check_road(C, S, "csr", &A, columns[i], i % 2 ? 3 : 0, 0, 0, 0, 1);
   }
   assert_int_equal(tc_spmm_count(S), 9 * num);
   tc_spmm_destroy(&S);
@@ -164,7 +164,7 @@ static tc_status multiply(tc_spmm *S, const tc_matrix *A, const tc_csr_view *vie
   block                 B = block_of(A->num_cols, n, 0, 5);
   const tc_spmm_product P = {A->num_cols, A->num_rows, n, B.array, B.ld, result->array, result->ld, 0, 0, b_far, 0};
   const tc_spmm_kernel *kernel;
-  tc_status             status = tc_spmm_choose(S, n, &kernel);
+  tc_status             status = tc_spmm_choose(S, n, 0, &kernel);
 
   if (status == TC_OK) status = tc_spmm_multiply(S, kernel, view, &P, NULL);
   test_guarded_free(B.array);
@@ -262,11 +262,20 @@ static tc_status transposed_multiply(const void *view, const tc_spmm_args *args,
   return TC_OK;
 }
 
+/* Reads B column by column; the view is that of CSR, as for the other */
+static tc_status straight_multiply(const void *view, const tc_spmm_args *args, void *stream)
+{
+  (void)stream;
+  assert_true(!args->b_transposed && args->ldb >= ((const tc_csr_view *)view)->num_cols);
+  product_portable(view, args);
+  return TC_OK;
+}
+
 /* A backend that has a device's kernels as far as the choice is concerned, and one of them that takes the transpose of a block */
 static const tc_spmm_kernel *device_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL,               NULL,                0, 0},
+    {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, tc_spmm_csr_host_scratch_of_this_test, straight_multiply,   0, 0},
     {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, transposed_scratch, transposed_multiply, 1, 0},
     {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL,               NULL,                0, 0},
   };
@@ -275,33 +284,41 @@ static const tc_spmm_kernel *device_kernels(int *num)
   return kernels;
 }
 
-/* Blocks that are transposed go to the kernel that takes them, from either side of the bus, whatever format is asked for */
+/* Blocks that are transposed are for every format, from either side of the bus: turned for a kernel that does not take them. What is asked for in another precision does not concern them */
 static void transposed_blocks(void **state)
 {
-  static const int32_t         columns[] = {1, 8, 9, TC_SPMM_COLUMNS, TC_SPMM_COLUMNS + 1, 300};
-  static const tc_spmm_options tiles     = {.format = "bittcf"};
-  tc_matrix                    A         = matrix_of("skewed", tc_generator_find("skewed")->tiny);
-  const tc_csr_view            view      = view_of(&A);
-  const tc_key                 key       = key_of(&A, 1);
-  const test_case              C         = {"skewed", 1, A};
-  tc_backend                   backend   = *tc_backend_host();
-  const tc_spmm_kernel        *kernel;
-  tc_spmm                     *S;
+  static const int32_t columns[] = {1, 8, 9, TC_SPMM_COLUMNS, TC_SPMM_COLUMNS + 1, 300};
+  static const char   *formats[] = {"csr", "hybrid"};
+  tc_spmm_options      options   = {.exact_nonfinite = 1}; // no tiles, whose kernel multiplies nothing here
+  tc_matrix            A         = matrix_of("skewed", tc_generator_find("skewed")->tiny);
+  const tc_csr_view    view      = view_of(&A);
+  const tc_key         key       = key_of(&A, 1);
+  const test_case      C         = {"skewed", 1, A};
+  tc_backend           backend   = *tc_backend_host();
+  const tc_spmm_kernel *kernel;
+  tc_spmm             *S;
 
   (void)state;
   backend.probe        = device_probe;
   backend.spmm_kernels = device_kernels;
-  ASSERT_OK(tc_spmm_create(&backend, &tiles, &S));
-  ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  for (size_t i = 0; i < sizeof columns / sizeof columns[0]; ++i) {
-    for (int road = 0; road < 4; ++road) check_road(&C, S, &view, columns[i], road ? 3 : 0, road & 1, road & 2, road & 1, 1);
+  for (int f = 0; f < 2; ++f) {
+    options.format = formats[f];
+    widest_seen    = 0;
+    ASSERT_OK(tc_spmm_create(&backend, &options, &S));
+    ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; ++i) {
+      for (int road = 0; road < 4; ++road) check_road(&C, S, formats[f], &view, columns[i], road ? 3 : 0, road & 1, road & 2, road & 1, 1);
+    }
+    assert_int_equal(widest_seen, f == 0 ? TC_SPMM_COLUMNS : 0);
+    tc_spmm_destroy(&S);
   }
-  assert_int_equal(widest_seen, TC_SPMM_COLUMNS);
-  tc_spmm_destroy(&S);
-  backend.spmm_kernels = tc_backend_host()->spmm_kernels; // none that takes them
-  ASSERT_OK(tc_spmm_create(&backend, &tiles, &S));
+  options = (tc_spmm_options){.format = "bittcf", .kernel = "none of this name", .precision = TC_PRECISION_BF16};
+  ASSERT_OK(tc_spmm_create(&backend, &options, &S));
   ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
-  assert_int_equal(tc_spmm_choose_transposed(S, 8, &kernel), TC_ERR_UNSUPPORTED);
+  assert_int_equal(tc_spmm_choose(S, 8, 0, &kernel), TC_ERR_UNSUPPORTED);
+  ASSERT_OK(tc_spmm_choose(S, 8, 1, &kernel));
+  assert_int_equal(kernel->precision, TC_PRECISION_F64);
+  assert_non_null(strstr(tc_spmm_why(S), "B transposed"));
   tc_spmm_destroy(&S);
   free((void *)view.row_ptr);
   tc_matrix_free(&A);

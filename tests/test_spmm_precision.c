@@ -74,20 +74,22 @@ static void expect_choice(tc_spmm_options options, int found, const char *name, 
   const tc_spmm_kernel *kernel;
 
   if (found) {
-    ASSERT_OK(tc_spmm_choose(S, 32, &kernel));
+    ASSERT_OK(tc_spmm_choose(S, 32, 0, &kernel));
     assert_string_equal(kernel->name, name);
     if (kernel->precision != TC_PRECISION_F64) { // is used at once, and no kernel in F64 takes its place
       assert_true(tc_spmm_pays(S, kernel, 32, 0));
-      assert_ptr_equal(tc_spmm_refine(S, kernel, NULL, 32), kernel);
+      assert_ptr_equal(tc_spmm_refine(S, kernel, NULL, 32, 0), kernel);
     }
     assert_non_null(strstr(tc_spmm_why(S), why));
   } else {
-    assert_int_equal(tc_spmm_choose(S, 32, &kernel), TC_ERR_UNSUPPORTED);
+    assert_int_equal(tc_spmm_choose(S, 32, 0, &kernel), TC_ERR_UNSUPPORTED);
     assert_non_null(strstr(tc_last_error(), name));
     assert_non_null(strstr(tc_last_error(), why));
   }
-  ASSERT_OK(tc_spmm_choose_transposed(S, 32, &kernel));
-  assert_string_equal(kernel->name, "csr");
+  ASSERT_OK(tc_spmm_choose(S, 32, 1, &kernel)); // B transposed: always in F64, whatever is asked for
+  assert_int_equal(kernel->precision, TC_PRECISION_F64);
+  if (options.exact_nonfinite) assert_string_not_equal(kernel->format, "bittcf");
+  else assert_string_equal(kernel->format, options.format && strcmp(options.format, "bcsr") != 0 ? options.format : "bittcf");
   tc_spmm_destroy(&S);
 }
 
@@ -116,10 +118,10 @@ static void expect_host(tc_precision precision, const char *asked, int exact_non
   tc_spmm              *S       = spmm_of(tc_backend_host(), &options);
   const tc_spmm_kernel *kernel;
 
-  ASSERT_OK(tc_spmm_choose(S, 8, &kernel));
+  ASSERT_OK(tc_spmm_choose(S, 8, 0, &kernel));
   assert_string_equal(kernel->format, format);
   assert_int_equal(kernel->precision, precision);
-  ASSERT_OK(tc_spmm_choose_transposed(S, 8, &kernel));
+  ASSERT_OK(tc_spmm_choose(S, 8, 1, &kernel));
   assert_true(strcmp(kernel->format, "csr") == 0 && kernel->precision == TC_PRECISION_F64);
   tc_spmm_destroy(&S);
 }

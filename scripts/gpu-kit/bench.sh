@@ -83,6 +83,7 @@ blocks() { # the large ones and those with aims first, since most is lost with t
 bench_table() { bench_part table 130 "$(table)" 4 spmv -groups 5; }
 bench_rest() { bench_part rest 130 "$(rest) $(files)" 10 spmv -groups 5 -ways auto,hybrid_mma,hybrid_fma; }
 bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways auto; }
+bench_residual() { bench_part residual 30 "$(few)" 8 spmv -spmv_mode residual -groups 5 -ways auto; }
 bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose -groups 5 -ways auto; }
 bench_spmm() {
   bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
@@ -134,7 +135,7 @@ stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows}; do "bench_$part"; done
   cat "$parts/summary"
 }
 

@@ -31,7 +31,7 @@ stages() { # name, kit, seconds that it takes at least, stages
 
 (
   export CUDA_VISIBLE_DEVICES=0
-  KIT_SOLVER_NP=1 BENCH_PARTS="table rest add transpose" stages first 1 60 solvers bench
+  KIT_SOLVER_NP=1 BENCH_PARTS="table rest add residual transpose" stages first 1 60 solvers bench
   stages suite 1 90 suite
 ) &
 (

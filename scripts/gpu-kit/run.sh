@@ -8,7 +8,7 @@
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
 #   twogpus    some of them on two processes, where the machine has two GPUs
-#   bench      tcbench on the GPU, in parts: table rest add transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
+#   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #

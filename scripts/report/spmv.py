@@ -114,7 +114,7 @@ def section_precision(results):
 
 
 def section_operation(results, op, title):
-    """MatMultAdd() and MatMultTranspose(), of a few cases"""
+    """MatMultAdd(), MatResidual() and MatMultTranspose(), of a few cases"""
     rows = chosen(results, op)
     if not rows:
         return []

@@ -106,13 +106,15 @@ PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat A, Vec x, Vec y, Vec z)
 
 /*
   r = b - A x of a parallel matrix is its parent's MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
-  place. `done` is false if a block is not ours.
+  place. `done` is false if a block is not ours, or is the parent's since a trial: what would be left of one pass there is a copy of x. But r may be b only here, where no
+  process makes a call that others do not make.
 */
 static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
 {
   Mat                blocks[2];
   Mat_AIJTCCUSPARSE *of_block[2];
   PetscInt           num;
+  PetscBool          lost;
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
@@ -121,6 +123,8 @@ static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, 
   for (PetscInt i = 0; i < num; i++) {
     PetscCall(MatTCContextGet(blocks[i], &of_block[i]));
     if (!of_block[i]) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(MatTCTrialLost(blocks[i], of_block[i], &lost));
+    if (lost && r != b) PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_TRUE;
   ierr = MatTCParentMult(A, tc->parent, MATOP_MULT_ADD, x, b, r);

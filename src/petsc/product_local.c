@@ -170,7 +170,7 @@ static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc
   if (in_tiles) *status = tc_transpose_second(transpose, &P.local, of_transpose[tiles], stream, &S->view);
   PetscCall(MatTCPatternRestore(A, backend, &P));
   if (*status != TC_OK || kernel == S->kernel) PetscFunctionReturn(PETSC_SUCCESS);
-  S->kernel = in_tiles ? tc_spmm_refine(spmm, kernel, S->view, n) : kernel;
+  S->kernel = in_tiles ? tc_spmm_refine(spmm, kernel, S->view, n, 0) : kernel;
   if (in_tiles) PetscFunctionReturn(PETSC_SUCCESS);
   *status = tc_scalar_widen(backend, MATTC_SCALAR, S->csr.csr.nnz, S->csr.csr.val, &S->csr.csr.val, &S->widened, stream);
   tc_spmm_list_rows(spmm, &S->csr.csr);
@@ -223,14 +223,14 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
 
   PetscFunctionBegin;
   PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
-  if (*status == TC_OK) *status = b_transposed ? tc_spmm_choose_transposed(tc->dense.spmm, n, &S->kernel) : tc_spmm_choose(tc->dense.spmm, n, &S->kernel);
+  if (*status == TC_OK) *status = tc_spmm_choose(tc->dense.spmm, n, b_transposed, &S->kernel);
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
   if (!b_transposed && S->kernel->precision != MatTCPrecision(tc) && S->kernel != tc_spmm_last(tc->dense.spmm)) PetscCall(PetscInfo(A, "aijtccusparse multiplies dense blocks in %s: %s\n", tc_precision_name(S->kernel->precision), tc_spmm_why(tc->dense.spmm)));
-  if (!at_hand && !b_transposed && MatTCReadsCSR(S->kernel)) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
-  if (at_hand && !b_transposed) PetscCall(MatTCAwaitBreakEven(A, tc, n, key, &S->kernel));
+  if (!at_hand && MatTCReadsCSR(S->kernel)) S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  if (at_hand) PetscCall(MatTCAwaitBreakEven(A, tc, n, key, &S->kernel));
   if (!MatTCReadsCSR(S->kernel)) {
     PetscCall(MatTCSourceFromSide(A, tc, MATTC_FORWARD, S));
-    if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n);
+    if (S->view) S->kernel = tc_spmm_refine(tc->dense.spmm, S->kernel, S->view, n, b_transposed);
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
     S->kernel = tc_spmm_find(tc->dense.spmm, "csr");
   }

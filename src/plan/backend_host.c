@@ -235,6 +235,20 @@ static tc_status host_round(int64_t rows, int64_t n, const double *from, int64_t
   return TC_OK;
 }
 
+static tc_status host_turn(int32_t rows, int32_t n, const double *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream)
+{
+  enum { TILE = 16 };
+
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host transposition of a block: a fault was asked for");
+  for (int64_t first = 0; first < ld_to; first += TILE) {
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t i = first; i < first + TILE; ++i) to[i + j * ld_to] = i < rows ? from[j + i * ld_from] : 0.0;
+    }
+  }
+  return TC_OK;
+}
+
 static tc_status host_wait(tc_stream stream, tc_stream other)
 {
   (void)stream;
@@ -250,7 +264,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {"host", host_probe, NULL, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, NULL, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"host", host_probe, NULL, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_turn, NULL, host_wait, host_synchronize, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -25,16 +25,3 @@ tc_status tc_scalar_give(const tc_backend *backend, tc_status status, void *take
 
   return status != TC_OK ? status : tc_from_backend(backend, given);
 }
-
-void tc_scalar_transpose(tc_scalar scalar, int32_t rows, int32_t n, const void *from, int64_t ld, double *to)
-{
-  enum { TILE = 16 };
-
-  for (int32_t first = 0; first < rows; first += TILE) {
-    const int32_t end = rows - first < TILE ? rows : first + TILE;
-
-    for (int32_t j = 0; j < n; ++j) {
-      for (int64_t i = first; i < end; ++i) to[i + (int64_t)j * rows] = scalar == TC_SCALAR_F32 ? ((const float *)from)[j + i * ld] : ((const double *)from)[j + i * ld];
-    }
-  }
-}

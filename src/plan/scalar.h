@@ -13,9 +13,6 @@ tc_status tc_scalar_widen(const tc_backend *backend, tc_scalar scalar, int64_t n
 /* Gives memory back; returns `status`, or what goes wrong here */
 tc_status tc_scalar_give(const tc_backend *backend, tc_status status, void *taken, tc_stream stream);
 
-/* to[i + j * rows] = from[j + i * ld], i < rows, j < n: a block of the transpose of a dense block, widened, on the host */
-void tc_scalar_transpose(tc_scalar scalar, int32_t rows, int32_t n, const void *from, int64_t ld, double *to);
-
 static inline size_t tc_scalar_bytes(tc_scalar scalar)
 {
   return scalar == TC_SCALAR_F32 ? sizeof(float) : sizeof(double);

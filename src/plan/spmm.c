@@ -13,6 +13,7 @@ typedef enum {
   ROOM_B,      // a far, narrow or transposed block on its way
   ROOM_C,
   ROOM_NARROW, // a far block in single precision
+  ROOM_TURNED, // a block that was transposed
   NUM_ROOMS
 } room_id;
 
@@ -178,12 +179,12 @@ const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
   return find_kernel(S, format, NULL, TC_PRECISION_F64);
 }
 
-const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, int32_t n)
+const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed)
 {
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
-  if (S->options.kernel != NULL) return kernel;
+  if (S->options.kernel != NULL || b_transposed) return kernel; // the others want B turned, which costs more than they gain
   for (int i = 0; i < num; ++i) {
     if (strcmp(kernels[i].format, kernel->format) == 0 && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
   }
@@ -198,52 +199,58 @@ static int is_allowed(const tc_spmm *S, const char *format)
   return 1;
 }
 
-static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, int32_t n, tc_precision precision)
+static const tc_spmm_kernel *find_by_rules(const tc_spmm *S, tc_spmm_rules rules, int32_t n, tc_precision precision)
 {
   const tc_spmm_kernel *kernel = NULL;
   const char           *format;
 
-  for (int rule = 0; kernel == NULL && (format = tc_spmm_next_rule(&S->patterns.last->traits, n, precision, &rule)) != NULL;) {
+  for (int rule = 0; kernel == NULL && (format = tc_spmm_next_rule(rules, &S->patterns.last->traits, n, &rule)) != NULL;) {
     if (is_allowed(S, format)) kernel = find_kernel(S, format, NULL, precision);
   }
   return kernel;
 }
 
-/* The host has few kernels, one for each format: it goes by the rules where it has none of that format */
-static int is_asked_for(const tc_spmm *S, tc_precision precision)
+/*
+  The kernel that is asked for; without one a choice goes by the rules. That is so, too, where there is none like that: on the host, which has few kernels, one for each format, and
+  for the transpose of a block. `must_be`: elsewhere.
+*/
+static tc_status find_asked_for(const tc_spmm *S, tc_precision precision, int must_be, const tc_spmm_kernel **kernel)
 {
   const char *format = S->options.format;
 
-  return format != NULL && (S->sm > 0 || (is_allowed(S, format) && find_kernel(S, format, NULL, precision) != NULL));
-}
-
-static tc_status choose(tc_spmm *S, int32_t n, tc_precision precision, const tc_spmm_kernel **kernel)
-{
   *kernel = NULL;
-  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
-  if (is_asked_for(S, precision)) {
-    TC_CHECK(is_allowed(S, S->options.format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", S->options.format);
-    *kernel = find_kernel(S, S->options.format, S->sm > 0 ? S->options.kernel : NULL, precision);
-    TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", S->options.format, tc_precision_name(precision), S->backend->name, S->sm);
-    S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST};
-    return TC_OK;
-  }
-  S->reason = (tc_spmm_reason){.basis = S->sm == 0 ? TC_SPMM_BY_HOST : TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
-  if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = find_kernel(S, of_tiles, NULL, precision);
-  if (*kernel != NULL) S->reason.reordered = 1;
-  else *kernel = find_by_rules(S, n, precision);
-  if (*kernel == NULL && precision != TC_PRECISION_F64) {
-    S->reason.missing = tc_precision_name(precision);
-    S->reason.exact   = S->options.exact_nonfinite;
-    *kernel = find_by_rules(S, n, TC_PRECISION_F64);
-  }
-  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
+  if (format == NULL) return TC_OK;
+  if (is_allowed(S, format)) *kernel = find_kernel(S, format, S->sm > 0 ? S->options.kernel : NULL, precision);
+  if (!must_be) return TC_OK;
+  TC_CHECK(is_allowed(S, format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", format);
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", format, tc_precision_name(precision), S->backend->name, S->sm);
   return TC_OK;
 }
 
-tc_status tc_spmm_choose(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
+/* A product with the transpose of a block is in F64 */
+tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_kernel **kernel)
 {
-  return choose(S, n, S->options.precision, kernel);
+  const tc_precision  precision = b_transposed ? TC_PRECISION_F64 : S->options.precision;
+  const tc_spmm_rules rules     = b_transposed ? TC_SPMM_RULES_B_TRANSPOSED : precision == TC_PRECISION_F64 ? TC_SPMM_RULES_F64 : TC_SPMM_RULES_NARROW;
+
+  *kernel = NULL;
+  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
+  TC_CALL(find_asked_for(S, precision, S->sm > 0 && !b_transposed, kernel));
+  if (*kernel != NULL) {
+    S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST, .b_transposed = b_transposed};
+    return TC_OK;
+  }
+  S->reason = (tc_spmm_reason){.basis = S->sm == 0 ? TC_SPMM_BY_HOST : TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits, .b_transposed = b_transposed};
+  if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = find_kernel(S, of_tiles, NULL, precision);
+  if (*kernel != NULL) S->reason.reordered = 1;
+  else *kernel = find_by_rules(S, rules, n, precision);
+  if (*kernel == NULL && precision != TC_PRECISION_F64) {
+    S->reason.missing = tc_precision_name(precision);
+    S->reason.exact   = S->options.exact_nonfinite;
+    *kernel = find_by_rules(S, TC_SPMM_RULES_F64, n, TC_PRECISION_F64);
+  }
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
+  return TC_OK;
 }
 
 int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_packed)
@@ -284,24 +291,9 @@ tc_status tc_spmm_choose_between(tc_spmm *S, int32_t n, const char *const format
 
   TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   S->reason = asked ? (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST} : (tc_spmm_reason){.basis = TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
-  while (!asked && (format = tc_spmm_next_rule(&S->patterns.last->traits, n, TC_PRECISION_F64, &rule)) != NULL && !is_among(S, format, formats, num)) continue;
+  while (!asked && (format = tc_spmm_next_rule(TC_SPMM_RULES_F64, &S->patterns.last->traits, n, &rule)) != NULL && !is_among(S, format, formats, num)) continue;
   *kernel = find_kernel(S, format != NULL ? format : of_rows, NULL, TC_PRECISION_F64);
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", format ? format : of_rows, S->backend->name, S->sm);
-  return TC_OK;
-}
-
-tc_status tc_spmm_choose_transposed(tc_spmm *S, int32_t n, const tc_spmm_kernel **kernel)
-{
-  int                   num;
-  const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
-
-  if (S->sm == 0) return choose(S, n, TC_PRECISION_F64, kernel); // the host turns blocks itself
-  *kernel = NULL;
-  for (int i = num - 1; i >= 0; --i) {
-    if (kernels[i].b_transposed && kernels[i].precision == TC_PRECISION_F64 && S->sm >= kernels[i].min_sm) *kernel = &kernels[i];
-  }
-  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel on backend %s, sm_%d, takes the transpose of a block", S->backend->name, S->sm);
-  S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_TRANSPOSED_B, .n = n};
   return TC_OK;
 }
 
@@ -335,10 +327,24 @@ static tc_status upload_transposed(tc_spmm *S, int32_t rows, int32_t n, const vo
   return tc_from_backend(S->backend, status);
 }
 
+/* A block out of its transpose, in doubles, for kernels that do not take that */
+static tc_status turn_b(tc_spmm *S, int32_t rows, tc_spmm_args *args, tc_stream stream)
+{
+  const int64_t ld = ((int64_t)rows + TC_TURNED_ROWS - 1) / TC_TURNED_ROWS * TC_TURNED_ROWS;
+  void         *turned;
+
+  TC_CALL(reserve(S, ROOM_TURNED, (size_t)ld * (size_t)args->n * sizeof *args->b, &turned));
+  TC_CALL(tc_from_backend(S->backend, S->backend->turn(rows, args->n, args->b, args->ldb, turned, ld, stream)));
+  args->b            = turned;
+  args->ldb          = ld;
+  args->b_transposed = 0;
+  return TC_OK;
+}
+
 /* Columns first .. first + n - 1 of B where the kernel can read them, in doubles unless it takes floats */
 static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm_product *P, int32_t first, int32_t n, tc_spmm_args *args, tc_stream stream)
 {
-  const int     narrow = S->options.scalar == TC_SCALAR_F32, as_is = !P->b_transposed || kernel->b_transposed;
+  const int     narrow = S->options.scalar == TC_SCALAR_F32, turns = P->b_transposed && !kernel->b_transposed;
   const int64_t rows = P->b_transposed ? n : P->rows_b, columns = P->b_transposed ? P->rows_b : n; // of the block as it is stored
   const int64_t padded = P->b_transposed ? n + n % 2 : rows;                                       // of a copy; columns of even length are read in place
   const size_t  size   = tc_scalar_bytes(S->options.scalar);
@@ -347,15 +353,7 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
 
   args->b            = from;
   args->ldb          = P->ldb;
-  args->b_transposed = P->b_transposed && as_is;
-  if (!as_is) {
-    TC_CHECK(S->sm == 0, TC_ERR_UNSUPPORTED, "kernel %s does not take the transpose of a block", kernel->name);
-    TC_CALL(reserve(S, ROOM_B, (size_t)P->rows_b * (size_t)n * sizeof *args->b, &copy));
-    tc_scalar_transpose(S->options.scalar, P->rows_b, n, from, P->ldb, copy);
-    args->b   = copy;
-    args->ldb = P->rows_b;
-    return TC_OK;
-  }
+  args->b_transposed = P->b_transposed;
   if (P->b_far) {
     TC_CALL(reserve(S, narrow ? ROOM_NARROW : ROOM_B, (size_t)padded * (size_t)columns * size, &copy));
     if (P->b_transposed) TC_CALL(upload_transposed(S, P->rows_b, n, from, P->ldb, padded, copy, stream));
@@ -364,13 +362,14 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
     args->b   = copy;
     args->ldb = padded;
   }
-  args->b_f32 = narrow && kernel->b_f32;
-  if (!narrow || args->b_f32) return TC_OK;
-  TC_CALL(reserve(S, ROOM_B, (size_t)padded * (size_t)columns * sizeof *args->b, &copy));
-  TC_CALL(tc_from_backend(S->backend, S->backend->widen(rows, columns, (const float *)(const void *)args->b, args->ldb, copy, padded, stream)));
-  args->b   = copy;
-  args->ldb = padded;
-  return TC_OK;
+  args->b_f32 = narrow && kernel->b_f32 && !turns;
+  if (narrow && !args->b_f32) {
+    TC_CALL(reserve(S, ROOM_B, (size_t)padded * (size_t)columns * sizeof *args->b, &copy));
+    TC_CALL(tc_from_backend(S->backend, S->backend->widen(rows, columns, (const float *)(const void *)args->b, args->ldb, copy, padded, stream)));
+    args->b   = copy;
+    args->ldb = padded;
+  }
+  return turns ? turn_b(S, P->rows_b, args, stream) : TC_OK;
 }
 
 static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *P, int32_t first, int32_t n, tc_stream stream)

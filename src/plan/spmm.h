@@ -54,11 +54,10 @@ void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);
 
 /*
   The row of the backend's table for n columns of the pattern last looked at; what it wants to see is its format, in its precision: F64 if what may be chosen has no
-  kernel in that of the options. Errors: TC_ERR_UNSUPPORTED. The same where the block is transposed, for which a device has one kernel, whatever the options ask for. The
-  last: the row for a format in F64, asked for or not; NULL if there is none.
+  kernel in that of the options, or if B is given by its transpose. Errors: TC_ERR_UNSUPPORTED. The last: the row for a format in F64, asked for or not; NULL if there is
+  none.
 */
-tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
-tc_status             tc_spmm_choose_transposed(tc_spmm *spmm, int32_t n, const tc_spmm_kernel **kernel);
+tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, int b_transposed, const tc_spmm_kernel **kernel);
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /*
@@ -73,8 +72,8 @@ tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *const for
 */
 int tc_spmm_pays(tc_spmm *spmm, const tc_spmm_kernel *kernel, int32_t n, int is_packed);
 
-/* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name */
-const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n);
+/* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name, or B is given by its transpose */
+const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed);
 
 /* Enqueues the product; waits for the device only if a block is far. `view` is what the kernel's format says. */
 tc_status tc_spmm_multiply(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream);

@@ -8,14 +8,14 @@ typedef enum {
   TC_SPMM_BY_NOTHING, // nothing was chosen yet
   TC_SPMM_BY_REQUEST,
   TC_SPMM_BY_HOST, // which has one kernel
-  TC_SPMM_BY_TRAITS,
-  TC_SPMM_BY_TRANSPOSED_B
+  TC_SPMM_BY_TRAITS
 } tc_spmm_basis;
 
 typedef struct {
   tc_spmm_basis  basis;
   int32_t        n;
   tc_spmm_traits traits;
+  int            b_transposed;
   int            reordered; // rows in an order of their own
   const char    *missing;   // a precision without a kernel, NULL: none
   int            exact;     // ... without structural zeros

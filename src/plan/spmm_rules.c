@@ -84,6 +84,21 @@ static const rule_row rules_by_rows[] = {
   {"bittcf", 0, {{0}}                                           },
 };
 
+/*
+  The same for the transpose of a block, whose columns are rows of B: the kernel for CSR reads these where they are, for tiles they are copied, for slices they are turned. So
+  fewer products are worth that: docs/performance.md, "A B^T".
+*/
+static const rule_row rules_b_transposed[] = {
+  {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                          },
+  {"csr",    1, {BELOW(PER_COLUMN, 8)}                                                                    },
+  {"csr",    1, {BELOW(PER_TILE, 5.2)}                                                                    },
+  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}              },
+  {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}},
+  {"hybrid", 4, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(SCATTERED, 0.8)}    },
+  {"bittcf", 0, {{0}}                                                                                     },
+  {"csr",    0, {{0}}                                                                                     },
+};
+
 #undef AT_LEAST
 #undef BELOW
 
@@ -155,16 +170,14 @@ static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_trai
   return NULL;
 }
 
-#define NUM_RULES(table) ((int)(sizeof(table) / sizeof((table)[0])))
-
-const char *tc_spmm_next_rule(const tc_spmm_traits *T, int32_t n, tc_precision precision, int *rule)
+const char *tc_spmm_next_rule(tc_spmm_rules table, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  return precision != TC_PRECISION_F64 ? next_of(narrow_rules, NUM_RULES(narrow_rules), T, n, rule) : next_of(rules, NUM_RULES(rules), T, n, rule);
-}
+#define RULES(table) {table, (int)(sizeof(table) / sizeof((table)[0]))}
+  static const struct {
+    const rule_row *rules;
+    int             num;
+  } tables[] = {[TC_SPMM_RULES_F64] = RULES(rules), [TC_SPMM_RULES_NARROW] = RULES(narrow_rules), [TC_SPMM_RULES_B_TRANSPOSED] = RULES(rules_b_transposed), [TC_SPMM_RULES_BY_ROWS] = RULES(rules_by_rows)};
+#undef RULES
 
-const char *tc_spmm_rule_by_rows(const tc_spmm_traits *T, int32_t n)
-{
-  int rule = 0;
-
-  return next_of(rules_by_rows, NUM_RULES(rules_by_rows), T, n, &rule);
+  return next_of(tables[table].rules, tables[table].num, T, n, rule);
 }

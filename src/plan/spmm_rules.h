@@ -15,11 +15,16 @@ typedef struct {
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey);
 
-/* The format of the next rule of that precision that holds, from rule *rule on, which moves behind it; NULL at the end */
-const char *tc_spmm_next_rule(const tc_spmm_traits *traits, int32_t n, tc_precision precision, int *rule);
+/* Tables of rules */
+typedef enum {
+  TC_SPMM_RULES_F64,
+  TC_SPMM_RULES_NARROW,       // every other precision
+  TC_SPMM_RULES_B_TRANSPOSED, // F64, the block is given by its transpose
+  TC_SPMM_RULES_BY_ROWS       // blocks of floats, row-major, in TF32
+} tc_spmm_rules;
 
-/* The format for blocks of floats, row-major, in TF32 */
-const char *tc_spmm_rule_by_rows(const tc_spmm_traits *traits, int32_t n);
+/* The format of the next rule of a table that holds, from rule *rule on, which moves behind it; NULL at the end */
+const char *tc_spmm_next_rule(tc_spmm_rules rules, const tc_spmm_traits *traits, int32_t n, int *rule);
 
 /* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR */
 int    tc_spmm_conversion_find(const char *format);
