@@ -73,7 +73,7 @@ static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, Petsc
 }
 
 /*
-  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since its kernel reads CSR.
+  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
 */
 static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, PetscBool *ours)
 {

@@ -33,14 +33,14 @@ static PetscErrorCode MatTCIsOnDevice(Vec v, PetscBool *device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's product must not fail the program that asked for ours */
-static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, PetscBool *works)
+/* The parent's products must not fail the program that asked for ours. One error handler for all of them: setting one would count as a part of a small product */
+static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, int products, Vec x, Vec z, PetscBool *works)
 {
-  PetscErrorCode ierr;
+  PetscErrorCode ierr = PETSC_SUCCESS;
 
   PetscFunctionBegin;
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  ierr = MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, z);
+  for (int i = 0; i < products && ierr == PETSC_SUCCESS; i++) ierr = MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, z);
   PetscCall(PetscPopErrorHandler());
   *works = ierr == PETSC_SUCCESS ? PETSC_TRUE : PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -58,11 +58,13 @@ PetscBool MatTCTrialComes(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
   return (PetscBool)(side == &tc->side[MATTC_FORWARD] && MatTCMayTry(tc, side) && tc_plan_in_doubt(side->plan));
 }
 
-/* One product, ours or theirs */
-static PetscErrorCode MatTCTimedProduct(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, Vec x, Vec z, tc_stream stream, PetscBool *works)
+/* That many products, ours or theirs */
+static PetscErrorCode MatTCTimedProducts(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, int products, Vec x, Vec z, tc_stream stream, PetscBool *works)
 {
   PetscFunctionBegin;
-  PetscCall(ours ? MatTCApply(A, tc, &tc->side[MATTC_FORWARD], 1, x, NULL, z, stream, works) : MatTCTheirs(A, tc, x, z, works));
+  *works = PETSC_TRUE;
+  if (!ours) PetscCall(MatTCTheirs(A, tc, products, x, z, works));
+  for (int i = 0; i < products && ours && *works; i++) PetscCall(MatTCApply(A, tc, &tc->side[MATTC_FORWARD], 1, x, NULL, z, stream, works));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -79,10 +81,10 @@ static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool our
   PetscFunctionBegin;
   *ms    = 0;
   *works = (PetscBool)(backend->synchronize(stream) == TC_OK && backend->synchronize(on) == TC_OK);
-  if (*works) PetscCall(MatTCTimedProduct(A, tc, ours, x, z, stream, works));
+  if (*works) PetscCall(MatTCTimedProducts(A, tc, ours, 1, x, z, stream, works));
   if (*works && backend->time_begin(on, &stopwatch) != TC_OK) *works = PETSC_FALSE;
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
-  for (int i = 0; i < products && *works; i++) PetscCall(MatTCTimedProduct(A, tc, ours, x, z, stream, works));
+  PetscCall(MatTCTimedProducts(A, tc, ours, products, x, z, stream, works));
   if (backend->time_end(on, stopwatch, ms) != TC_OK) *works = PETSC_FALSE;
   *ms /= products;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -113,12 +115,12 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   *works = (PetscBool)(tc_plan_demote(side->plan, stream) == TC_OK);
-  if (*works) PetscCall(MatTCTheirs(A, tc, x, z, works));
+  if (*works) PetscCall(MatTCTheirs(A, tc, 1, x, z, works));
   if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
   tc_choose_by_time(1, ours, theirs, side->conversion_ms, result);
   if (result->settled) {
-    PetscCall(MatTCTimedProduct(A, tc, PETSC_TRUE, x, z, stream, works));
+    PetscCall(MatTCTimedProducts(A, tc, PETSC_TRUE, 1, x, z, stream, works));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
