@@ -228,6 +228,7 @@ PETSC_INTERN PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *, const tc_backend 
 PETSC_INTERN PetscErrorCode MatTCArrayRestore(const tc_backend *, tc_stream, MatTCArray *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCParentMult(Mat, const MatTCParent *, MatOperation, Vec, Vec, Vec);
+PETSC_INTERN PetscErrorCode MatTCSubtractFrom(Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, Vec, Vec);
 
 /* mpiaijtccusparse.c */

@@ -106,15 +106,15 @@ PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat A, Vec x, Vec y, Vec z)
 
 /*
   r = b - A x of a parallel matrix is its parent's MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
-  place. `done` is false if a block is not ours, or is the parent's since a trial: what would be left of one pass there is a copy of x. But r may be b only here, where no
-  process makes a call that others do not make.
+  place. `done` is false if a block is not ours. A process one of whose blocks is the parent's since a trial, so that nothing would be left of one pass but copies of x, does
+  what the parent type does, a product and a pass over r; others need not: both ways exchange the same ghost values, and no call is made that they would have to make, too.
 */
 static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
 {
   Mat                blocks[2];
   Mat_AIJTCCUSPARSE *of_block[2];
   PetscInt           num;
-  PetscBool          lost;
+  PetscBool          lost, apart = PETSC_FALSE;
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
@@ -124,13 +124,18 @@ static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, 
     PetscCall(MatTCContextGet(blocks[i], &of_block[i]));
     if (!of_block[i]) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(MatTCTrialLost(blocks[i], of_block[i], &lost));
-    if (lost && r != b) PetscFunctionReturn(PETSC_SUCCESS);
+    if (lost) apart = (PetscBool)(r != b);
+  }
+  *done = PETSC_TRUE;
+  if (apart) {
+    PetscCall(MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, r));
+    PetscCall(MatTCSubtractFrom(b, r));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_TRUE;
   ierr = MatTCParentMult(A, tc->parent, MATOP_MULT_ADD, x, b, r);
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_FALSE;
   PetscCall(ierr);
-  *done = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -206,7 +206,7 @@ static PetscBool MatTCReadsCSR(const tc_spmm_kernel *kernel)
 static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_key *key, const tc_spmm_kernel **kernel)
 {
   tc_spmm  *spmm = tc->dense.spmm;
-  PetscBool packed;
+  PetscBool packed = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (MatTCReadsCSR(*kernel)) PetscFunctionReturn(PETSC_SUCCESS);
