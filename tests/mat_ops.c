@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static char help[] = "Tests MatMult() and its relatives of MATAIJTCCUSPARSE.\n\n";
+static char help[] = "Tests MatMult() and its relatives of MATAIJTCCUSPARSE.\n  -only_choices : only what options, trials and block sizes choose\n\n";
 
 typedef enum {
   OP_MULT,
@@ -305,8 +305,11 @@ static PetscErrorCode CheckMatrix(const char name[], const tc_matrix *A)
 
 int main(int argc, char **args)
 {
+  PetscBool only_choices = PETSC_FALSE;
+
   PetscCall(MatTestBegin(&argc, &args, help));
-  PetscCall(MatTestEachMatrix(CheckMatrix));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-only_choices", &only_choices, NULL));
+  if (!only_choices) PetscCall(MatTestEachMatrix(CheckMatrix));
   PetscCall(CheckChoices());
   return MatTestEnd();
 }

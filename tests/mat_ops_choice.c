@@ -1,5 +1,7 @@
 #include "mat_ops.h"
 
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat);
+
 static PetscErrorCode CreatePair(const char generator[], PetscInt size, Mat *ours, Mat *plain)
 {
   tc_matrix S;
@@ -83,6 +85,41 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* As if cuSPARSE had been faster on the first process, and ours on the others: products and residuals of both kinds are right, and nobody waits for another */
+static PetscErrorCode CheckLostTrial(void)
+{
+  enum {
+    PRODUCTS = 40,
+    AFTER    = 3
+  };
+  Mat         ours, plain, block;
+  PetscBool   cuda, same, lost, product = PETSC_TRUE, residual = PETSC_TRUE;
+  PetscMPIInt rank;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(CreatePair("rmat", 8, &ours, &plain));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(MatTestSameProduct(ours, plain, &same)); /* blocks are of our type from the first product on */
+  PetscCall(MatTestBlock(ours, &block));
+  if (rank == 0) PetscCall(MatAIJTCCUSPARSELoseTrials(block));
+  for (int i = 0; i < PRODUCTS; i++) {
+    PetscCall(MatTestSameProduct(ours, plain, &same));
+    if (!same) product = PETSC_FALSE;
+  }
+  for (int i = 0; i < AFTER; i++) {
+    PetscCall(MatTestSameResidual(ours, plain, &same));
+    if (!same) residual = PETSC_FALSE;
+    PetscCall(MatTestSameResidualApart(ours, plain, &same));
+    if (!same) residual = PETSC_FALSE;
+  }
+  PetscCall(MatTestViewHas(ours, "left to cuSPARSE, which was faster", &lost));
+  PetscCall(MatTestFact((PetscBool)(product && residual && lost == cuda), "rmat, %s: products %s, residuals %s", lost ? "a trial that the first process loses" : "no trial", product ? "right" : "WRONG", residual ? "right" : "WRONG"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckChoices(void)
 {
   PetscFunctionBeginUser;
@@ -96,5 +133,6 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidualApart, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));
   PetscCall(CheckTrial("stencil7", 12, "products", MatTestSameProduct, PETSC_FALSE, PETSC_FALSE));
+  PetscCall(CheckLostTrial());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

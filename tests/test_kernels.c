@@ -148,42 +148,49 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
 }
 
 /*
-  Products that follow each other without a wait of the host, each of the result of the one before, every third in place, and new values before the fourth: kernels that begin
-  early must not see what was there before
+  Products that follow each other without a wait of the host, each of the result of the one before, every third in place, and other values before every second, random ones and
+  the matrix's own in turns, so that their kinds change, too: kernels that begin early must not see what was there before
 */
 static void check_chain(tc_plan *plan, const tc_plan_options *options, const tc_kernel *kernel, const char *name, tc_matrix *A, const double *x)
 {
-  enum { STEPS = 7, CHANGE = 3 };
-  const tc_key key = {.id = 1, .pattern = 1, .state = 3, .nnz = A->nnz};
+  enum { STEPS = 7 };
   const size_t n   = (size_t)A->num_rows;
   double      *sum = malloc((n + 1) * sizeof *sum), *host[2] = {malloc((n + 1) * sizeof *sum), malloc((n + 1) * sizeof *sum)}, *values = malloc(((size_t)A->nnz + 1) * sizeof *values);
-  device_array local[2], val;
+  device_array local[2], val[2];
 
   if (A->num_rows != A->num_cols) goto done;
   if (sum == NULL || host[0] == NULL || host[1] == NULL || values == NULL) die("check_chain", "no host memory");
   tc_random_normal(A->nnz, 23, values);
   memcpy(host[0], x, n * sizeof *x);
   tc_random_normal(A->num_rows, 29, host[1]);
-  for (int i = 0; i < 2; ++i) local[i] = device_new(tc_plan_backend(plan), A->num_rows, host[i]);
-  val = device_new(tc_plan_backend(plan), A->nnz, values);
+  for (int i = 0; i < 2; ++i) {
+    local[i] = device_new(tc_plan_backend(plan), A->num_rows, host[i]);
+    val[i]   = device_new(tc_plan_backend(plan), A->nnz, i ? A->val : values);
+  }
   for (int s = 0; s < STEPS; ++s) {
-    double *from = local[s % 2].local, *to = local[(s + 1) % 2].local;
+    const tc_key key  = {.id = 1, .pattern = 1, .state = 3 + s, .nnz = A->nnz};
+    double      *from = local[s % 2].local, *to = local[(s + 1) % 2].local;
 
-    if (s == CHANGE) check(tc_plan_refill(plan, val.local, &key, TC_CACHE_REFILL, NULL), "refill");
+    if (s % 2) check(tc_plan_refill(plan, val[s / 2 % 2].local, &key, TC_CACHE_REFILL, NULL), "refill");
     check(tc_plan_spmv(plan, from, s % 3 == 2 ? to : NULL, to, 1, NULL), "spmv");
   }
   for (int s = 0; s < STEPS; ++s) {
     double *to = host[(s + 1) % 2];
 
-    if (s == CHANGE) memcpy(A->val, values, (size_t)A->nnz * sizeof *values);
+    for (int64_t j = 0; s % 2 && j < A->nnz; ++j) {
+      const double other = values[j];
+
+      values[j] = A->val[j];
+      A->val[j] = other;
+    }
     expect(options, A, host[s % 2], s % 3 == 2 ? to : NULL, sum);
     memcpy(to, sum, n * sizeof *sum);
   }
   for (int i = 0; i < 2; ++i) {
     fact(device_get(&local[i], sum) && tc_first_different(A->num_rows, sum, host[i]) == A->num_rows, kernel->name, name, i ? "products in a row, the last" : "products in a row, the last but one");
     device_free(&local[i]);
+    device_free(&val[i]);
   }
-  device_free(&val);
 done:
   free(sum);
   free(host[0]);

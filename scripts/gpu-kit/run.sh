@@ -160,6 +160,7 @@ stage_tests() {
   flavour debug
   for np in 2 1; do
     for name in $(programs 'mat_*' | grep -v '^mat_ops$'); do job "$name/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
+    job "mat_ops-choices/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/mat_ops" -only_choices -malloc_dump "${cuda[@]}"
   done
   end_jobs "$out/tests.log"
 }

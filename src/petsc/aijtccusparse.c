@@ -404,6 +404,17 @@ PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat A)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCheck(tc && !tc->parent->mpi, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not sequential and of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  tc->lose_trials = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n, int *left)
 {
   Mat_AIJTCCUSPARSE *tc;

@@ -110,6 +110,7 @@ typedef struct {
   MatTCDense         dense;
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
+  PetscBool          lose_trials; /* for tests */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   MatTCStage         stage[MATTC_NUM_STAGES];
   const tc_backend  *stage_backend;
@@ -270,3 +271,6 @@ PETSC_INTERN PetscErrorCode MatView_AIJTCCUSPARSE(Mat, PetscViewer);
 
 /* Lets tests make an allocation, an upload or a launch of the matrix's backend fail: the n-th next pass of the point fails once, n = 0 disarms; see tc_fault_arm() */
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
+
+/* Lets tests have cuSPARSE win the trials of a sequential matrix of ours, whatever is measured; not collective */
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat);

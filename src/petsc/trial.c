@@ -142,6 +142,7 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
   PetscCall(PetscLogEventEnd(MATTC_Trial, A, x, z, 0));
   side->trial.timed = PETSC_TRUE;
   if (works) {
+    if (tc->lose_trials) result.theirs = 1;
     side->trial.result = result;
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
     PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,

@@ -216,7 +216,7 @@ void tc_plan_hit(tc_plan *plan)
   ++plan->counters.hits;
 }
 
-/* The first product after a refill begins when the refill has ended, so those after it need not wait before they read the arrays */
+/* The first product after a refill reads nothing before the refill has ended, so those after it need not wait before they read the arrays */
 static tc_status multiply(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   const int early = plan->settled && plan->stream == stream;
