@@ -2,6 +2,7 @@
 #include "tc_backend.h"
 #include "tc_narrow.h"
 #include <cfloat>
+#include <type_traits>
 
 constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
 constexpr int tc_values_threads   = 128;
@@ -9,12 +10,14 @@ constexpr int tc_values_blocks    = 4096;                             // at most
 constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
 constexpr int tc_wide_piece       = 32;                               // places and more in the mean: the block has no other
 
-/* Is it the first time that these bits, not all ones, go into the table? */
-__device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads])
+/* Is it the first time that these bits, not all ones, go into the table? `look`: they are probably there, and lanes that look first need not take turns */
+__device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_sample_threads], bool look)
 {
   for (unsigned at = tc_slot_of(mine, 2 * tc_sample_threads);; ++at) {
-    const tc_bits found = atomicCAS(&table[at % (2 * tc_sample_threads)], ~0ull, mine);
+    tc_bits *const slot = &table[at % (2 * tc_sample_threads)];
+    tc_bits        found = look ? *static_cast<volatile tc_bits *>(slot) : ~0ull;
 
+    if (found == ~0ull) found = atomicCAS(slot, ~0ull, mine);
     if (found == ~0ull || found == mine) return found == ~0ull;
   }
 }
@@ -51,7 +54,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
 #pragma unroll
   for (int j = 0; j < tc_sample_values; ++j) {
     if (num + ones > TC_HYBRID_DICTIONARY) break;
-    num += __syncthreads_count(mine[j] != ~0ull && tc_insert(mine[j], table));
+    num += __syncthreads_count(mine[j] != ~0ull && tc_insert(mine[j], table, j > 0));
     ones = __syncthreads_or(ones || (tc_sample_threads * j + threadIdx.x < samples && mine[j] == ~0ull));
   }
   if (num + ones > TC_HYBRID_DICTIONARY) num = ones = 0;
@@ -94,12 +97,12 @@ struct alignas(sizeof(stored) * places) tc_together_stored {
   Writes the values that are staged as this kind, a warp's part of them; false as soon as a block has one that the kind cannot hold. What is written by then lies within
   the bytes of every wider kind. NaNs are neither F32 here nor on the host.
 */
-template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
-__device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, stored *to)
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, typename piece>
+__device__ __forceinline__ bool tc_put_staged(const piece &P, const tc_look_up &dictionary, double scale, stored *to)
 {
   const double padding = kind == TC_HYBRID_D8 ? dictionary.first() : 0.0;
 
-  for (int b = P.warp; places * b < P.staged(); b += team) {
+  for (int b = P.warp; places * b < P.staged(); b += piece::team) {
     double                             value[places];
     tc_together_stored<stored, places> packed;
     bool                               fits = true;
@@ -128,8 +131,8 @@ __device__ __forceinline__ bool tc_put_staged(const tc_staged_piece<team> &P, co
 }
 
 /* The whole piece as this kind; false if it does not fit */
-template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, int team>
-__device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, char *val)
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, typename piece>
+__device__ __forceinline__ bool tc_put_places(piece &P, const tc_look_up &dictionary, double scale, char *val)
 {
   for (int from = 0; from < P.width; from += P.most) {
     P.fetch(from);
@@ -140,8 +143,8 @@ __device__ __forceinline__ bool tc_put_places(tc_staged_piece<team> &P, const tc
   return true;
 }
 
-template <tc_hybrid_value_kind kind, typename stored, bool rounded, int team>
-__device__ __forceinline__ bool tc_put_values_as(tc_staged_piece<team> &P, const tc_look_up &dictionary, double scale, char *val)
+template <tc_hybrid_value_kind kind, typename stored, bool rounded, typename piece>
+__device__ __forceinline__ bool tc_put_values_as(piece &P, const tc_look_up &dictionary, double scale, char *val)
 {
   if constexpr (sizeof(stored) <= 2) {
     if (P.places == 1) return tc_put_places<kind, stored, rounded, 1>(P, dictionary, scale, val);
@@ -179,8 +182,8 @@ __device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1> &P, bool shared
 }
 
 /* The values of a piece as the first kind that holds them, which is returned */
-template <tc_precision precision, int team>
-__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(tc_staged_piece<team> &P, int dictionary_size, const tc_look_up &dictionary, const tc_exponents &exponents, char *val)
+template <tc_precision precision, typename piece>
+__device__ __forceinline__ tc_hybrid_value_kind tc_put_values(piece &P, int dictionary_size, const tc_look_up &dictionary, const tc_exponents &exponents, char *val)
 {
   constexpr bool rounded = precision != TC_PRECISION_F64;
   int            exponent = 0;
@@ -220,24 +223,25 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
   tc_refill_hybrid_values_kernel - the values and their kinds, a piece (segment or slice) at a time: the first kind that holds them all
 
   Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made
-  Lanes:  see tc_staged_piece
+  Lanes:  see tc_staged_piece and tc_short_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: val, the bytes of the kind; value_kind; exponent, if there is one
-  Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_80; sm_90 to begin before the
+  Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team that stages pieces TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_80; sm_90 to begin before the
           dictionary is there.  Source: tc_hybrid.h
 */
-template <tc_precision precision, int team>
+template <tc_precision precision, typename piece_of>
 static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
   extern __shared__ __align__(16) double stages[];
   __shared__ tc_dictionary dictionary;
-  constexpr int            teams = tc_values_threads / tc_warp_size / team;
-  const int                mine  = threadIdx.x / tc_warp_size / team;
-  const int32_t            begin = blockIdx.x * teams + mine, end = H.num_segments + H.num_slices, step = gridDim.x * teams;
-  tc_staged_piece<team>    P     = {csr_val, stages + TC_HYBRID_SLICE_ROWS * (most + 1) * mine, most};
-  auto                     open  = [&](int32_t piece) {
-    if (piece < H.num_segments) P.open_segment(H, piece);
-    else P.open_slice(H, piece - H.num_segments);
+  constexpr bool           only_slices = std::is_same_v<piece_of, tc_short_piece>;
+  constexpr int            teams       = tc_values_threads / tc_warp_size / piece_of::team;
+  const int32_t            num_segments = only_slices ? 0 : H.num_segments, begin = blockIdx.x * teams + threadIdx.x / tc_warp_size / piece_of::team, end = num_segments + H.num_slices, step = gridDim.x * teams;
+  piece_of                 P(csr_val, stages, most);
+  auto                     open = [&](int32_t piece) {
+    if constexpr (only_slices) P.open_slice(H, piece);
+    else if (piece < num_segments) P.open_segment(H, piece);
+    else P.open_slice(H, piece - num_segments);
     P.fetch(0);
   };
 
@@ -256,33 +260,40 @@ static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_val
       if (P.warp == 0 && P.lane == 0) S.value_kind = kind;
     };
 
-    if (piece < H.num_segments) put(H.segment[piece]);
-    else put(H.slice[piece - H.num_segments]);
+    if (piece < num_segments) put(H.segment[piece]);
+    else put(H.slice[piece - num_segments]);
   }
 }
 
-template <tc_precision precision, int team>
-static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, cudaStream_t stream)
+template <tc_precision precision, typename piece_of>
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, int most, cudaStream_t stream)
 {
-  constexpr int teams  = tc_values_threads / tc_warp_size / team, limit = team == 1 ? 32 : 128;
-  const int     widest = H->num_segments > 0 && H->longest_sliced < TC_HYBRID_SEGMENT / tc_warp_size ? TC_HYBRID_SEGMENT / tc_warp_size : H->longest_sliced;
-  const int     most   = widest < limit ? (widest + tc_most_places - 1) / tc_most_places * tc_most_places : limit;
-  const int64_t ctas   = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
+  constexpr int teams = tc_values_threads / tc_warp_size / piece_of::team;
+  const int64_t ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
 
-  return tc_launch_early("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, team>, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
-                         teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)), stream, *H, csr_val, most);
+  return tc_launch_early("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, piece_of>, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
+                         most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most);
 }
 
-/* A block takes a piece where pieces are wide, else each warp one */
+/* Places of a stage: those of the widest piece, at most `limit` */
+static int most_staged(const tc_hybrid *H, int limit)
+{
+  const int widest = H->num_segments > 0 && H->longest_sliced < TC_HYBRID_SEGMENT / tc_warp_size ? TC_HYBRID_SEGMENT / tc_warp_size : H->longest_sliced;
+
+  return widest < limit ? (widest + tc_most_places - 1) / tc_most_places * tc_most_places : limit;
+}
+
+/* A block takes a piece where pieces are wide, else each warp one, in registers where all are narrow */
 template <tc_precision precision>
 static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, cudaStream_t stream)
 {
   const int64_t pieces = (int64_t)H->num_segments + H->num_slices, slots = H->num_slots / TC_HYBRID_SLICE_ROWS;
 
   if constexpr (precision != TC_PRECISION_F16) {
-    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_values_team>(H, csr_val, stream);
+    if (H->num_segments == 0 && H->longest_sliced <= tc_most_places) return tc_launch_values<precision, tc_short_piece>(H, csr_val, 0, stream);
+    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_staged_piece<tc_values_team>>(H, csr_val, most_staged(H, 128), stream);
   }
-  return tc_launch_values<precision, 1>(H, csr_val, stream);
+  return tc_launch_values<precision, tc_staged_piece<1>>(H, csr_val, most_staged(H, 32), stream);
 }
 
 extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, tc_stream stream)
@@ -298,5 +309,5 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 
 extern "C" tc_status tc_load_refill_hybrid(tc_scalar)
 {
-  return tc_load("tc_refill_hybrid", tc_refill_hybrid_dictionary_kernel, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, 1>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_values_team>);
+  return tc_load("tc_refill_hybrid", tc_refill_hybrid_dictionary_kernel, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_short_piece>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<1>>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<tc_values_team>>);
 }

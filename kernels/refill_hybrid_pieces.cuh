@@ -97,8 +97,10 @@ struct tc_look_up {
   kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
   memory once, and all of them are under way at the same time.
 */
-template <int team>
+template <int warps>
 struct tc_staged_piece {
+  static constexpr int team = warps;
+
   const double *csr_val;
   double       *stage;                 // [TC_HYBRID_SLICE_ROWS * (most + 1)], at 16 bytes
   int           most;                  // a multiple of four
@@ -107,6 +109,8 @@ struct tc_staged_piece {
   int           from = -1;             // the first place that is staged
   uint32_t      own;                   // address of what this lane has there
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
+
+  __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most) { }
 
   /* These two wait for the team */
   __device__ __forceinline__ static void synchronize()
@@ -237,4 +241,42 @@ struct tc_staged_piece {
     tc_copies_done_but(0);
     synchronize();
   }
+};
+
+/* A slice of rows of at most tc_most_places entries as a warp packs it: each lane has those of its row in registers, which is a sector of memory or less */
+struct tc_short_piece {
+  static constexpr int team = 1, most = tc_most_places, warp = 0;
+
+  const double *csr_val;
+  double        own[tc_most_places];
+  int32_t       first, count;
+  int           width, places;
+  int           lane = threadIdx.x % tc_warp_size;
+
+  __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int) : csr_val(csr_val) { }
+  __device__ __forceinline__ static bool all(bool so) { return __all_sync(tc_full_warp, so); }
+  __device__ __forceinline__ int staged() const { return width; }
+
+  /* All of them; k is 0 */
+  template <int num>
+  __device__ __forceinline__ void values(int, double padding, double (&value)[num]) const
+  {
+#pragma unroll
+    for (int p = 0; p < num; ++p) value[p] = p < count ? own[p] : padding;
+  }
+
+  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
+  {
+    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
+    const bool    used   = packed < H.num_sliced;
+
+    first  = used ? H.csr_first[packed] : 0;
+    count  = used ? H.length[packed] : 0;
+    width  = H.slice[slice].width;
+    places = tc_hybrid_places(width);
+#pragma unroll
+    for (int p = 0; p < tc_most_places; ++p) own[p] = p < count ? __ldg(csr_val + first + p) : 0.0;
+  }
+
+  __device__ __forceinline__ void fetch(int) { }
 };
