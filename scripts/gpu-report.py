@@ -3,7 +3,7 @@
 
   scripts/gpu-report.py [-o TO] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 
-Folders of several runs of one kit make one report; what is told of the machine is the first one's. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
+Folders of several runs of one kit make one report; what is told of the machine is the first one's, of a test that ran several times the last one's. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
 a reader has to know, such as parts that ran on another tree.
 """
 import csv
@@ -47,7 +47,7 @@ def read_report(folders, environment):
     measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
-            'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in read_tables(folders, 'results.tsv')],
+            'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in {row[0]: row for row in read_tables(folders, 'results.tsv')}.values()],
             'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv'))}
 
 

@@ -24,6 +24,7 @@ static const named_case few_cases[] = {
   {"lp",         500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
   {"like_dc2",   1009 }, // the same; short ones
   {"one_row",    13003}, // many segments for each long row, and nothing else
+  {"four",       9    }, // rows of at most four entries
 };
 
 /*

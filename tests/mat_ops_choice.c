@@ -100,6 +100,7 @@ static PetscErrorCode CheckLostTrial(void)
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(CreatePair("rmat", 8, &ours, &plain));
   PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(MatAIJTCCUSPARSESetSpMV(ours, MAT_AIJTCCUSPARSE_SPMV_AUTO));
   PetscCall(MatTestSameProduct(ours, plain, &same)); /* blocks are of our type from the first product on */
   PetscCall(MatTestBlock(ours, &block));
   if (rank == 0) PetscCall(MatAIJTCCUSPARSELoseTrials(block));

@@ -15,7 +15,7 @@
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
+# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -74,6 +74,7 @@ new_jobs() {
 job() { # name, command with arguments
   local name=$1 file
   shift
+  [[ $name =~ ${KIT_ONLY:-} ]] || return 0
   while [ "$(jobs -rp | wc -l)" -ge "$KIT_JOBS" ]; do wait -n; done
   job_number=$((job_number + 1))
   file=$jobs/$(printf '%04d' "$job_number")
