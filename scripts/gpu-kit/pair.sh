@@ -47,7 +47,6 @@ keep() (
 ) &
 wait
 stages both 2 60 twogpus
-keep
 grep -hP '\tfailed\t' "$all"/*/results.tsv | head -n 40
 grep -h ' times as fast as ' "$all"/*.log
 ! grep -qhP '\tfailed\t' "$all"/*/results.tsv
