@@ -3,7 +3,7 @@
 
   scripts/gpu-report.py [-o TO] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 
-Folders of several runs of one kit make one report; what is told of the machine is the first one's, of a test that ran several times the last one's. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
+Folders of several runs of one kit make one report; what is told of the machine is the first one's, of a test that ran several times the last one's, which says so if one before failed. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
 a reader has to know, such as parts that ran on another tree.
 """
 import csv
@@ -40,6 +40,19 @@ def read_tables(folders, name):
     return [row for folder in folders for row in read_table(os.path.join(folder, name))]
 
 
+def last_results(rows):
+    """Of tests that ran several times the last time; a failure before does not go without a word"""
+    tests, failures = {}, {}
+    for name, status, *why in rows:
+        why = why[0] if why else ''
+        if status == 'failed':
+            failures[name] = why
+        elif name in failures:
+            why = f'{why}; failed in a run before: {failures[name]}'
+        tests[name] = {'name': name, 'status': status, 'why': why}
+    return list(tests.values())
+
+
 def read_report(folders, environment):
     """What goes to the JSON file"""
     benches, hosts = ([read_json(os.path.join(folder, name)) for folder in folders] for name in ('bench.json', 'bench-host.json'))
@@ -47,7 +60,7 @@ def read_report(folders, environment):
     measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
-            'tests': [{'name': row[0], 'status': row[1], 'why': row[2] if len(row) > 2 else ''} for row in {row[0]: row for row in read_tables(folders, 'results.tsv')}.values()],
+            'tests': last_results(read_tables(folders, 'results.tsv')),
             'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv'))}
 
 
