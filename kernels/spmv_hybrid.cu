@@ -100,7 +100,10 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   double        sum;
 
   tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+    constexpr bool codes = decltype(index_kind)::value == TC_HYBRID_SHIFT && decltype(value_kind)::value == TC_HYBRID_D8;
+
     if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
+    else if constexpr (codes) sum = tc_equal_row_sum<way::stays>(H, S, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
     else sum = tc_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
     sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });

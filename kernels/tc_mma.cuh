@@ -92,6 +92,12 @@ __device__ __forceinline__ void tc_prefetch(const void *global)
   asm volatile("prefetch.global.L2 [%0];" : : "l"(global));
 }
 
+/* The same into L1 */
+__device__ __forceinline__ void tc_prefetch_near(const void *global)
+{
+  asm volatile("prefetch.global.L1 [%0];" : : "l"(global));
+}
+
 /* base + unit * half of `two`, the low or the high one. One instruction; the compiler would rather compute it ahead and run out of registers. */
 template <int unit>
 __device__ __forceinline__ uint32_t tc_place_in(uint32_t two, bool high, uint32_t base)

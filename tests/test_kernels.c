@@ -241,6 +241,29 @@ static void check_full(const tc_backend *backend, const tc_kernel *kernel)
   }
 }
 
+/* Coefficients that are constant along diagonals: slices whose columns are bases alone and whose values are codes, of every length modulo a block's places and with more than a warp's lines */
+static void check_bands(const tc_backend *backend, const tc_kernel *kernel)
+{
+  static const int32_t lengths[] = {8, 3, 130, 4, 5, 6, 7, 27, 124, 128, 255};
+  const int            num       = few ? 3 : (int)(sizeof lengths / sizeof *lengths);
+  const int32_t        rows      = 70; // two whole slices, and one that is not
+
+  for (int i = 0; i < num; ++i) {
+    tc_matrix A;
+
+    check(tc_matrix_create(rows, rows + lengths[i] - 1, (int64_t)rows * lengths[i], &A), "tc_matrix_create");
+    for (int32_t r = 0; r < rows; ++r) {
+      A.row_ptr[r + 1] = A.row_ptr[r] + lengths[i];
+      for (int32_t k = 0; k < lengths[i]; ++k) {
+        A.col[A.row_ptr[r] + k] = r + k;
+        A.val[A.row_ptr[r] + k] = 1.0 / (k % 9 - 9.5);
+      }
+    }
+    check_kernel(backend, kernel, kernel->precision, "band", &A, 2);
+    tc_matrix_free(&A);
+  }
+}
+
 /* A failing launch is reported and does not spoil the plan */
 static void check_faults(const tc_backend *backend)
 {
@@ -345,6 +368,7 @@ int main(int argc, char **args)
         }
       }
     }
+    check_bands(backend, &kernels[k]);
     if (!few && (!small_only || strcmp(kernels[k].format, "hybrid") == 0)) check_full(backend, &kernels[k]);
     if (small_only) printf("ok   %s: %d facts so far\n", kernels[k].name, passed);
   }
