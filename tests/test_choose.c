@@ -127,8 +127,8 @@ static void choice_by_time(void **state)
 static void doubt_by_bytes_of_columns(void **state)
 {
   (void)state;
-  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2500}));
-  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .index_bytes = 2501}));
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2500, .index_bytes = 5000}));
+  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2501, .index_bytes = 2501}));
   assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
 }
 

@@ -15,7 +15,16 @@
 
 enum { GUARD = 64, SKIPPED = 77 };
 
-static int passed, failed, small_only, few;
+static int     passed, failed, small_only, few;
+static int32_t row_group = 1; // rows of a node
+
+static tc_csr pattern_of(const tc_matrix *A)
+{
+  tc_csr pattern = tc_matrix_pattern(A);
+
+  pattern.row_group = row_group;
+  return pattern;
+}
 
 static void die(const char *what, const char *text)
 {
@@ -86,7 +95,7 @@ static void device_free(device_array *D)
 static void host_product(const tc_plan_options *options, const tc_matrix *A, const double *x, const double *y, double *z)
 {
   const tc_plan_options on_host = {options->format, TC_ARITHMETIC_AUTO, options->precision, TC_SCALAR_F64};
-  const tc_csr          pattern = tc_matrix_pattern(A);
+  const tc_csr          pattern = pattern_of(A);
   const tc_key          key     = {.id = 1, .pattern = 1, .state = 1, .nnz = A->nnz};
   tc_plan              *plan;
 
@@ -201,7 +210,7 @@ done:
 static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_precision precision, const char *name, tc_matrix *A, int repeats)
 {
   const tc_plan_options options = {kernel->format, kernel->arithmetic, precision, TC_SCALAR_F64};
-  const tc_csr          pattern = tc_matrix_pattern(A);
+  const tc_csr          pattern = pattern_of(A);
   double               *x = malloc(((size_t)A->num_cols + 1) * sizeof *x);
   tc_plan              *plan;
 
@@ -241,27 +250,34 @@ static void check_full(const tc_backend *backend, const tc_kernel *kernel)
   }
 }
 
-/* Coefficients that are constant along diagonals: slices whose columns are bases alone and whose values are codes, of every length modulo a block's places and with more than a warp's lines */
+/*
+  Constant coefficients, in rows by themselves and in nodes of several: slices whose columns are bases alone and whose values are EQUAL, or, where they change from row to row, codes; of
+  every length modulo a block's places and with more than a warp's lines
+*/
 static void check_bands(const tc_backend *backend, const tc_kernel *kernel)
 {
-  static const int32_t lengths[] = {8, 3, 130, 4, 5, 6, 7, 27, 124, 128, 255};
+  static const int32_t lengths[] = {8, 3, 130, 4, 5, 6, 7, 27, 124, 128, 255, 1, 2};
   const int            num       = few ? 3 : (int)(sizeof lengths / sizeof *lengths);
   const int32_t        rows      = 70; // two whole slices, and one that is not
 
-  for (int i = 0; i < num; ++i) {
-    tc_matrix A;
+  for (int i = 0; i < 5 * num; ++i) {
+    const int32_t length = lengths[i / 5];
+    const int     codes  = i % 5 == 4;
+    tc_matrix     A;
 
-    check(tc_matrix_create(rows, rows + lengths[i] - 1, (int64_t)rows * lengths[i], &A), "tc_matrix_create");
-    for (int32_t r = 0; r < rows; ++r) {
-      A.row_ptr[r + 1] = A.row_ptr[r] + lengths[i];
-      for (int32_t k = 0; k < lengths[i]; ++k) {
-        A.col[A.row_ptr[r] + k] = r + k;
-        A.val[A.row_ptr[r] + k] = 1.0 / (k % 9 - 9.5);
-      }
+    row_group = codes ? 1 : 1 + i % 5;
+    if (few && row_group % 2 == 0) continue;
+    check(tc_matrix_create(rows, rows + length - 1, (int64_t)rows * length, &A), "tc_matrix_create");
+    for (int32_t e = 0; e < rows * length; ++e) {
+      A.row_ptr[e / length + 1] = e / length * length + length;
+      A.col[e]                  = e / length / row_group * row_group + e % length;
+      A.val[e]                  = 1.0 / (e % 9 - 9.5);
     }
+    if (!codes) tc_matrix_constant_values(&A, row_group, A.val);
     check_kernel(backend, kernel, kernel->precision, "band", &A, 2);
     tc_matrix_free(&A);
   }
+  row_group = 1;
 }
 
 /* A failing launch is reported and does not spoil the plan */

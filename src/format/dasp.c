@@ -336,6 +336,7 @@ static void dasp_stats(const void *view, tc_stats *stats)
   stats->num_nonzeros      = D->num_nonzeros;
   stats->num_slots         = D->num_slots;
   stats->num_nonempty_rows = D->num_rows - D->num_empty;
+  stats->column_bytes      = (int64_t)sizeof *D->col * D->num_slots;
   stats->num_tile_rows     = (int64_t)D->num_medium + D->num_pair13 + D->num_four + D->num_pair22;
   stats->mean_tile_row     = stats->num_tile_rows > 0 ? (double)(D->num_slots - D->slot_medium - D->num_one) / (double)stats->num_tile_rows : 0;
   stats->longest_tile_row  = D->longest_medium > 4 ? D->longest_medium : 4;

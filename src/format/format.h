@@ -31,6 +31,7 @@ typedef struct {
   int32_t longest_tile_row;
   double  mean_tile_row, scattered; // dasp: entries; share of entries whose x is far from that of the row above
   int64_t product_bytes; // hybrid: that a product touches, as if all values were F64, vectors included
+  int64_t column_bytes;  // of index_bytes, those that say which columns the slots have
   int64_t index_bytes, map_bytes, value_bytes, scratch_bytes; // of the packed arrays; a product reads index and value bytes; set by tc_format_stats()
   char    classes[128];                                        // the row classes in words, e.g. "long 2, medium 960, short 38, empty 0"
 } tc_stats;
@@ -38,7 +39,7 @@ typedef struct {
 /* What only the arrays can tell, the values included */
 typedef struct {
   int64_t value_bytes; // that a product reads
-  char    kinds[128];  // e.g. "columns shift 90%, u8 10%, u16 0%, i32 0%; values d8 0%, f32 100%, f64 0%"
+  char    kinds[128];  // e.g. "columns shift 90%, u8 10%, u16 0%, i32 0%; values equal 0%, d8 0%, f32 100%, f64 0%"
 } tc_detail;
 
 typedef struct tc_format {
