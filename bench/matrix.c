@@ -106,15 +106,6 @@ tc_status tc_matrix_transpose(const tc_matrix *A, tc_matrix *T)
   return TC_OK;
 }
 
-void tc_matrix_constant_values(const tc_matrix *A, int32_t row_group, double *val)
-{
-  for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int64_t first = A->row_ptr[i], position = row_group > 1 ? i % row_group : 0;
-
-    for (int64_t e = first; e < A->row_ptr[i + 1]; ++e) val[e] = (e - first + position) % 7 == 5 ? -0.0 : 1.0 / (double)(3 * (e - first) + 2 * position - 40.5);
-  }
-}
-
 tc_csr tc_matrix_pattern(const tc_matrix *A)
 {
   return (tc_csr){A->num_rows, A->num_cols, A->row_ptr, A->col};

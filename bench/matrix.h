@@ -24,9 +24,6 @@ tc_status tc_matrix_from_triplets(int32_t num_rows, int32_t num_cols, int64_t nn
 /* T = A^T. Errors: TC_ERR_MEMORY */
 tc_status tc_matrix_transpose(const tc_matrix *A, tc_matrix *T);
 
-/* Values as constant coefficients give them: they depend on which entry of its row it is, and on the row's position in a group of row_group rows (0: 1) */
-void tc_matrix_constant_values(const tc_matrix *A, int32_t row_group, double *val);
-
 /* The pattern, borrowing the arrays of `A` */
 tc_csr tc_matrix_pattern(const tc_matrix *A);
 

@@ -128,13 +128,6 @@ __device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, i
   return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
 }
 
-/* What reads a slice takes for a lane: values EQUAL lie there by the row's position in its node, and columns SHIFT do not ask */
-template <tc_hybrid_value_kind kind>
-__device__ __forceinline__ int tc_reading_lane(int lane, int32_t row, int32_t origin)
-{
-  return kind == TC_HYBRID_EQUAL ? row - origin : lane;
-}
-
 /* One value: that slot */
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
@@ -142,7 +135,6 @@ __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, 
   const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
 
   if constexpr (kind == TC_HYBRID_F64) return tc_load_packed<stays>(reinterpret_cast<const double *>(val) + slot);
-  else if constexpr (kind == TC_HYBRID_EQUAL) return __ldg(reinterpret_cast<const double *>(val) + H.row_group * k + places * lane + place);
   else if constexpr (kind == TC_HYBRID_F32) return tc_load_packed<stays>(reinterpret_cast<const float *>(val) + slot);
   else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(tc_load_packed<stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
   else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
@@ -167,18 +159,13 @@ __device__ __forceinline__ double2 tc_value_pair(const tc_hybrid &H, const char 
 /* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8, BF16, F16: whatever) */
 template <tc_hybrid_value_kind kind>
 struct tc_values4 {
-  using stored = std::conditional_t<kind == TC_HYBRID_F64 || kind == TC_HYBRID_EQUAL, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
+  using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
   stored raw[kind == TC_HYBRID_D8 ? 1 : tc_is_16_bits<kind> ? 2 : 4]; // D8: four codes in one word; 16 bits: two values in each of two
 
   template <bool stays = false>
-  __device__ __forceinline__ void load(const tc_hybrid &H, const char *val, int k, int length, int lane)
+  __device__ __forceinline__ void load(const char *val, int k, int length, int lane)
   {
-    if constexpr (kind == TC_HYBRID_EQUAL) {
-      const double2 *four = reinterpret_cast<const double2 *>(val) + (H.row_group * k + 4 * lane) / 2;
-      const double2  low = __ldg(four), high = __ldg(four + 1);
-
-      raw[0] = low.x, raw[1] = low.y, raw[2] = high.x, raw[3] = high.y;
-    } else if constexpr (kind == TC_HYBRID_D8) {
+    if constexpr (kind == TC_HYBRID_D8) {
       raw[0] = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
     } else if constexpr (tc_is_16_bits<kind>) {
       const uint2 two = tc_load_packed<stays>(reinterpret_cast<const uint2 *>(val + 2 * TC_HYBRID_SLICE_ROWS * k) + lane);
@@ -198,8 +185,8 @@ struct tc_values4 {
   }
 };
 
-/* Calls f(index kind, value kind), both as compile-time constants; kinds of 16 bits, and EQUAL, only if there may be any */
-template <bool with_16_bits = false, bool slice = true, typename F>
+/* Calls f(index kind, value kind), both as compile-time constants; kinds of 16 bits only if there may be any */
+template <bool with_16_bits = false, typename F>
 __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F f)
 {
   auto with_index = [&](auto value) {
@@ -214,9 +201,6 @@ __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F 
   if constexpr (with_16_bits) {
     if (value_kind == TC_HYBRID_BF16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_BF16>());
     if (value_kind == TC_HYBRID_F16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F16>());
-  }
-  if constexpr (slice) {
-    if (value_kind == TC_HYBRID_EQUAL) return f(std::integral_constant<tc_hybrid_index_kind, TC_HYBRID_SHIFT>(), std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_EQUAL>());
   }
   switch (value_kind) {
   case TC_HYBRID_D8: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_D8>()); break;

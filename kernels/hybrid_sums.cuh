@@ -25,7 +25,7 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 
   auto load = [&](int k) {
     columns.template load<stays>(block, lane);
-    values.template load<stays>(H, val, k, length, lane);
+    values.template load<stays>(val, k, length, lane);
     block += tc_block_bytes<index_kind>;
   };
   auto add = [&](int k) {
@@ -53,42 +53,39 @@ __device__ __forceinline__ double tc_row_sum(const tc_hybrid &H, const tc_hybrid
 }
 
 /*
-  The same for slices whose columns are bases alone and whose values are codes or EQUAL: 32 rows of one length, as constant coefficients on grids give them. The warp asks for all
-  values at once, a line for each lane, and for bases: values are so short that a row's next four begin a line of their own, or few share one, and each step would wait for memory
-  with little else under way. A barrier of the warp keeps the loads of x together, which the compiler would mix with sums.
+  The same for slices of codes whose columns are bases alone: 32 rows of one length, as constant coefficients on grids give them. The warp asks for all codes at once, a line for
+  each lane, and for bases: codes are so short that a row's next four begin a line of their own, and each step would wait for memory with little else under way. A
+  barrier of the warp keeps the loads of x together, which the compiler would mix with sums.
 */
-template <bool stays, tc_hybrid_value_kind value_kind, typename V>
-__device__ __forceinline__ double tc_grid_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int32_t origin, int lane, int reading_lane, bool early, const V *x)
+template <bool stays, typename V>
+__device__ __forceinline__ double tc_equal_row_sum(const tc_hybrid &H, const tc_hybrid_slice &S, int32_t origin, int lane, bool early, const V *x)
 {
-  constexpr bool codes = value_kind == TC_HYBRID_D8;
-  constexpr int  line  = 128;
-  const int      step  = codes ? 4 * TC_HYBRID_SLICE_ROWS : 4 * static_cast<int>(sizeof(double)) * H.row_group; // bytes of four places
-  const int4    *block = reinterpret_cast<const int4 *>(tc_index_block(H, S.index));
-  const char    *val   = tc_value_base(H, S.val);
-  const char    *own   = val + (codes ? 4 : 4 * static_cast<int>(sizeof(double))) * reading_lane;
-  int            left  = S.width;
-  double         sum   = 0.0;
+  constexpr int line  = 4 * TC_HYBRID_SLICE_ROWS; // codes of four places
+  const int4   *block = reinterpret_cast<const int4 *>(tc_index_block(H, S.index));
+  const char   *val   = tc_value_base(H, S.val);
+  const char   *code  = val + 4 * lane;
+  int           left  = S.width;
+  double        sum   = 0.0;
 
   if (lane == tc_warp_size - 1) tc_prefetch_near(block);
-  else if (4 * line * lane < step * left) tc_prefetch_near(val + line * lane);
+  else if (line * lane < TC_HYBRID_SLICE_ROWS * left) tc_prefetch_near(val + line * lane);
   tc_between_kernels(early);
   auto add = [&](auto rest) {
-    const int  entries = rest.value ? left : 4;
-    const int4 base    = __ldg(block);
-    uint32_t   code    = 0;
-    double     gathered[4];
+    const int      entries = rest.value ? left : 4;
+    const int4     base    = __ldg(block);
+    const uint32_t four    = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(code));
+    double         gathered[4];
 
-    if constexpr (codes) code = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(own));
 #pragma unroll
     for (int p = 0; p < 4; ++p) gathered[p] = p < entries ? tc_load_vector(x + (origin + (p == 0 ? base.x : p == 1 ? base.y : p == 2 ? base.z : base.w))) : 0.0;
     __syncwarp();
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
-      if (p < entries) sum = fma(codes ? __ldg(H.dictionary + __byte_perm(code, 0, 0x4440 + p)) : __ldg(reinterpret_cast<const double *>(own) + p), gathered[p], sum);
+      if (p < entries) sum = fma(__ldg(H.dictionary + __byte_perm(four, 0, 0x4440 + p)), gathered[p], sum);
     }
   };
 #pragma unroll 1
-  for (; left >= 4; left -= 4, ++block, own += step) add(std::false_type());
+  for (; left >= 4; left -= 4, ++block, code += line) add(std::false_type());
   if (left > 0) add(std::true_type());
   return sum;
 }

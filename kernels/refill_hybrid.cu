@@ -111,7 +111,6 @@ __device__ __forceinline__ bool tc_put_staged(const piece &P, const tc_look_up &
     if constexpr (kind == TC_HYBRID_D8) fits = dictionary.find(value, packed.of);
 #pragma unroll
     for (int p = 0; p < places; ++p) {
-      if constexpr (kind == TC_HYBRID_EQUAL) fits = __double_as_longlong(value[p]) == __shfl_sync(tc_full_warp, __double_as_longlong(value[p]), P.equal.twin) && fits;
       if constexpr (kind == TC_HYBRID_BF16) fits = tc_to_bf16(value[p], &packed.of[p]) && fits;
       else if constexpr (kind == TC_HYBRID_F16) packed.of[p] = tc_to_f16(value[p] * scale);
       else if constexpr (kind != TC_HYBRID_D8) {
@@ -120,9 +119,7 @@ __device__ __forceinline__ bool tc_put_staged(const piece &P, const tc_look_up &
       }
     }
     if (!__all_sync(tc_full_warp, fits)) return false;
-    if constexpr (kind == TC_HYBRID_EQUAL) {
-      if (P.equal.twin == P.lane) reinterpret_cast<tc_together_stored<stored, places> *>(to)[P.equal.num * b + P.equal.position] = packed;
-    } else if constexpr (sizeof(stored) <= 2) reinterpret_cast<tc_together_stored<stored, places> *>(to)[tc_warp_size * b + P.lane] = packed;
+    if constexpr (sizeof(stored) <= 2) reinterpret_cast<tc_together_stored<stored, places> *>(to)[tc_warp_size * b + P.lane] = packed;
     else {
 #pragma unroll
       for (int p = 0; p < places; ++p) {
@@ -139,7 +136,7 @@ __device__ __forceinline__ bool tc_put_places(piece &P, const tc_look_up &dictio
 {
   for (int from = 0; from < P.width; from += P.most) {
     P.fetch(from);
-    const bool fits = tc_put_staged<kind, stored, rounded, places>(P, dictionary, scale, reinterpret_cast<stored *>(val) + (kind == TC_HYBRID_EQUAL ? P.equal.num : tc_warp_size) * from);
+    const bool fits = tc_put_staged<kind, stored, rounded, places>(P, dictionary, scale, reinterpret_cast<stored *>(val) + tc_warp_size * from);
 
     if (kind != TC_HYBRID_F64 && kind != TC_HYBRID_F16 && !P.all(fits)) return false;
   }
@@ -149,7 +146,7 @@ __device__ __forceinline__ bool tc_put_places(piece &P, const tc_look_up &dictio
 template <tc_hybrid_value_kind kind, typename stored, bool rounded, typename piece>
 __device__ __forceinline__ bool tc_put_values_as(piece &P, const tc_look_up &dictionary, double scale, char *val)
 {
-  if constexpr (sizeof(stored) <= 2 || kind == TC_HYBRID_EQUAL) {
+  if constexpr (sizeof(stored) <= 2) {
     if (P.places == 1) return tc_put_places<kind, stored, rounded, 1>(P, dictionary, scale, val);
     if (P.places == 2) return tc_put_places<kind, stored, rounded, 2>(P, dictionary, scale, val);
   }
@@ -190,11 +187,10 @@ __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(piece &P, int dict
 {
   constexpr bool rounded = precision != TC_PRECISION_F64;
   int            exponent = 0;
-  const bool     equal = P.equal.num > 0 && tc_put_values_as<TC_HYBRID_EQUAL, double, rounded>(P, dictionary, 1, val);
-  const bool     coded = !equal && dictionary_size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(P, dictionary, 1, val);
+  const bool     coded = dictionary_size > 0 && tc_put_values_as<TC_HYBRID_D8, uint8_t, rounded>(P, dictionary, 1, val);
 
   if constexpr (precision == TC_PRECISION_F16) {
-    const bool scaled = !equal && !coded && tc_scale_lane(P, exponents.shared, &exponent);
+    const bool scaled = !coded && tc_scale_lane(P, exponents.shared, &exponent);
 
     if (P.lane < exponents.num) exponents.of[P.lane] = exponent;
     if (scaled) {
@@ -202,7 +198,6 @@ __device__ __forceinline__ tc_hybrid_value_kind tc_put_values(piece &P, int dict
       return TC_HYBRID_F16;
     }
   }
-  if (equal) return TC_HYBRID_EQUAL;
   if (coded) return TC_HYBRID_D8;
   if constexpr (precision == TC_PRECISION_BF16) {
     if (tc_put_values_as<TC_HYBRID_BF16, uint16_t, rounded>(P, dictionary, 1, val)) return TC_HYBRID_BF16;

@@ -92,24 +92,6 @@ struct tc_look_up {
   }
 };
 
-/* How the rows of a piece repeat each other, if they may: values EQUAL */
-struct tc_equal_rows {
-  int num, position, twin; // positions in a node, 0 if values cannot be EQUAL; that of this lane's row; the first lane whose row is in the same
-
-  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice, int lane)
-  {
-    const tc_hybrid_slice &S = H.slice[slice];
-
-    num      = tc_hybrid_equal_rows(static_cast<tc_hybrid_index_kind>(S.index_kind), H.row_group);
-    position = twin = 0;
-    if (num > 1) {
-      position = (S.row >= 0 ? S.row + lane : H.row_id[H.num_long + TC_HYBRID_SLICE_ROWS * slice + lane]) % H.row_group;
-      twin     = __ffs(__match_any_sync(tc_full_warp, position)) - 1;
-      if (__popc(__ballot_sync(tc_full_warp, twin == lane)) < num) num = 0;
-    }
-  }
-};
-
 /*
   A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
   kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
@@ -126,7 +108,6 @@ struct tc_staged_piece {
   int           width, places, stride;
   int           from = -1;             // the first place that is staged
   uint32_t      own;                   // address of what this lane has there
-  tc_equal_rows equal;
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
 
   __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most) { }
@@ -170,7 +151,6 @@ struct tc_staged_piece {
     places = tc_most_places;
     stride = tc_warp_size;
     from   = -1;
-    equal  = {};
   }
 
   __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
@@ -184,7 +164,6 @@ struct tc_staged_piece {
     places = tc_hybrid_places(width);
     stride = 1;
     from   = -1;
-    equal.open_slice(H, slice, lane);
   }
 
   __device__ __forceinline__ uint32_t address(int place) const { return static_cast<uint32_t>(__cvta_generic_to_shared(stage + place)); }
@@ -273,7 +252,6 @@ struct tc_short_piece {
   int32_t       first, count;
   int           width, places;
   int           lane = threadIdx.x % tc_warp_size;
-  tc_equal_rows equal;
 
   __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int) : csr_val(csr_val) { }
   __device__ __forceinline__ static bool all(bool so) { return __all_sync(tc_full_warp, so); }
@@ -296,7 +274,6 @@ struct tc_short_piece {
     count  = used ? H.length[packed] : 0;
     width  = H.slice[slice].width;
     places = tc_hybrid_places(width);
-    equal.open_slice(H, slice, lane);
 #pragma unroll
     for (int p = 0; p < tc_most_places; ++p) own[p] = p < count ? __ldg(csr_val + first + p) : 0.0;
   }

@@ -42,7 +42,7 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
     tc_values4<value_kind>  value;
 
     column.load(block, lane);
-    value.load(H, val, k, length, lane);
+    value.load(val, k, length, lane);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
       if (k + p < length) tc_add_entry(value.value(H, p), b + column.column(p, origin), ldb, columns, sum);
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kern
   if (lane >= S.num_rows) return;
   const int32_t row = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane], origin = H.row_group > 1 ? row - row % H.row_group : row;
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_row_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, H.length[tc_warp_size * s + lane], origin, tc_reading_lane<decltype(value_kind)::value>(lane, row, origin), b, args.ldb, columns, sum); });
+  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_row_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, H.length[tc_warp_size * s + lane], origin, lane, b, args.ldb, columns, sum); });
 #pragma unroll
   for (int j = 0; j < tc_slice_columns; ++j) {
     if (j < columns) tc_finish_element(sum[j], c + row + j * args.ldc, args.add);
@@ -116,7 +116,7 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
     const tc_hybrid_segment S = tc_load_descriptor(H.segment + s);
     double                  sum;
 
-    tc_with_kinds<false, false>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
+    tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
     args.scratch[((int64_t)s * tc_pieces + piece) * (groups * tc_slice_columns) + j] = sum;
   } else if (!args.add) {
     const int64_t i = (int64_t)(cta - piece_blocks) * tc_slice_threads + threadIdx.x;

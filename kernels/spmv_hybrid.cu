@@ -78,10 +78,10 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int          r      = 8 * quarter + at.row;
   const bool         used   = r < S.num_rows;
   const int          length = S.full ? S.width : used ? H.length[tc_warp_size * s + r] : 0, longest = S.full ? S.width : tc_warp_max(length);
-  const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0, origin = tc_origin(H, row);
+  const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, origin, tc_reading_lane<decltype(value_kind)::value>(r, row, origin), at.k, next == tc_next_kernel::EARLY, x, acc); });
+  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, next == tc_next_kernel::EARLY, x, acc); });
   if (next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
   if (tc_mma_holds_diagonal(at) && used) {
     double sum = tc_mma_own_diagonal(acc, at);
@@ -96,18 +96,16 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
 {
   if (lane >= S.num_rows) return;
   const int     length = S.full ? S.width : H.length[tc_warp_size * s + lane];
-  const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane], origin = tc_origin(H, row);
+  const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane];
   double        sum;
 
   tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
-    constexpr tc_hybrid_index_kind index = decltype(index_kind)::value;
-    constexpr tc_hybrid_value_kind value = decltype(value_kind)::value;
-    const int                      reading_lane = tc_reading_lane<value>(lane, row, origin);
+    constexpr bool codes = decltype(index_kind)::value == TC_HYBRID_SHIFT && decltype(value_kind)::value == TC_HYBRID_D8;
 
-    if (S.width < 3) sum = tc_short_row_sum<way::stays, index, value>(H, S, length, origin, reading_lane, next == tc_next_kernel::EARLY, x);
-    else if constexpr (index == TC_HYBRID_SHIFT && (value == TC_HYBRID_D8 || value == TC_HYBRID_EQUAL)) sum = tc_grid_row_sum<way::stays, value>(H, S, origin, lane, reading_lane, next == tc_next_kernel::EARLY, x);
-    else sum = tc_row_sum<way::stays, index, value>(H, S, length, origin, lane, next == tc_next_kernel::EARLY, x);
-    sum = tc_unscaled<value>(H, H.num_segments + tc_warp_size * s + lane, sum);
+    if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
+    else if constexpr (codes) sum = tc_equal_row_sum<way::stays>(H, S, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
+    else sum = tc_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
+    sum = tc_unscaled<decltype(value_kind)::value>(H, H.num_segments + tc_warp_size * s + lane, sum);
   });
   if (next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
   tc_finish_row(sum, row, out);
@@ -130,7 +128,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
       if (used) {
         S = tc_load_descriptor(H.segment + s);
         tc_between_kernels(grid.next == tc_next_kernel::EARLY);
-        tc_with_kinds<way::with_16_bits, false>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+        tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
           chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
         });
       }
@@ -273,7 +271,7 @@ static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybri
 
   grid.settled = early;
   grid.next    = when_next<way<segments, false>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
-  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out);
+  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: its division of L1 ends with it
   return tc_launch_early(name, kernel, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 

@@ -18,13 +18,12 @@
   A slice takes the first kind that fits: SHIFT if it has 32 rows of the same length and each column distance from the origin is the same in all rows; U8, U16 if the
   distances of a place span at most 0xfe, 0xfffe, base the smallest. Segments: U8, U16, I32.
 
-  Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0);
-  EQUAL, in slices with columns SHIFT, where entries k of all rows in the same position of their node, row % row_group, have the same bits (tc_hybrid_equal_rows()).
+  Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
   A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8, BF16 and F16 in blocks of `places` x 32 entries of 1
-  or 2 bytes, like the index; EQUAL in blocks of row_group x `places` doubles, position by position, 0 for places beyond the width.
-  The kinds of values are set, tested again and widened by every refill; the first that fits of EQUAL, D8, F32, F64.
+  or 2 bytes, like the index.
+  The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
   With another precision than F64 values may be rounded to nearest, ties to even, and the first kind that fits is taken of
-    F32: EQUAL, D8, F32, F64    BF16: EQUAL, D8, BF16, F32, F64    F16: EQUAL, D8, F16, F32, F64
+    F32: D8, F32, F64    BF16: D8, BF16, F32, F64    F16: D8, F16, F32, F64
   F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
   of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
@@ -43,12 +42,11 @@ enum {
   TC_HYBRID_BLOCK       = 128, // entries of an index block of four places
   TC_HYBRID_DICTIONARY  = 256,
   TC_HYBRID_SAMPLE      = 4096,
-  TC_HYBRID_EQUAL_GROUP = 4, // the largest row_group with values EQUAL: no more bytes than D8 has, which may be written after it
   TC_HYBRID_PAD         = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
 };
 
 typedef enum { TC_HYBRID_SHIFT, TC_HYBRID_U8, TC_HYBRID_U16, TC_HYBRID_I32, TC_HYBRID_NUM_INDEX_KINDS } tc_hybrid_index_kind;
-typedef enum { TC_HYBRID_EQUAL, TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_BF16, TC_HYBRID_F16, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
+typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_BF16, TC_HYBRID_F16, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
 
 /* 16 bytes, read in one piece */
 typedef struct {
@@ -127,15 +125,6 @@ __host__ __device__
 static inline int32_t tc_hybrid_places(int32_t width)
 {
   return width < 3 ? width : 4;
-}
-
-/* Positions that rows of a slice with such columns may have if their values are EQUAL; 0: they cannot be */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
-static inline int32_t tc_hybrid_equal_rows(tc_hybrid_index_kind kind, int32_t row_group)
-{
-  return kind == TC_HYBRID_SHIFT && row_group <= TC_HYBRID_EQUAL_GROUP ? row_group : 0;
 }
 
 /* 16-byte units of one index block with `places` entries for each lane */

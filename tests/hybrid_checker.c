@@ -7,7 +7,7 @@ enum { LANES = 32, MAX_WIDTH = 255 };
 
 /* A slice or a segment: the CSR entry at each place, -1 where there is none; the first of its exponents, and how many there are */
 typedef struct {
-  int32_t width, places, exponent, num_exponents, origin[LANES], position[LANES]; // position of a lane's row in its node, -1: no such row
+  int32_t width, places, exponent, num_exponents, origin[LANES];
   int64_t entry[MAX_WIDTH + 1][LANES];
 } piece;
 
@@ -177,31 +177,7 @@ static int exponent_of(const hybrid_checker *K, const piece *P, int lane)
   return ilogb(largest) < -986 || ilogb(largest) > 1014 ? MISFIT : ilogb(largest) - 14;
 }
 
-/* The lane of the first row in this position; -1: there is none */
-static int lane_at(const piece *P, int32_t position)
-{
-  for (int lane = 0; lane < LANES; ++lane) {
-    if (P->position[lane] == position) return lane;
-  }
-  return -1;
-}
-
-/* Columns are bases alone, each position of a node of at most four rows is there, and rows in the same position have the same values */
-static int is_equal(const hybrid_checker *K, const piece *P, tc_hybrid_index_kind kind)
-{
-  if (kind != TC_HYBRID_SHIFT || K->row_group > 4) return 0;
-  for (int32_t position = 0; position < K->row_group; ++position) {
-    if (lane_at(P, position) < 0) return 0;
-  }
-  for (int32_t i = 0; i < P->width * LANES; ++i) {
-    const int64_t entry = P->entry[i / LANES][i % LANES], like = P->entry[i / LANES][lane_at(P, P->position[i % LANES])];
-
-    if (memcmp(&K->A->val[entry], &K->A->val[like], sizeof(double)) != 0) return 0;
-  }
-  return 1;
-}
-
-/* The first kind that fits, beside EQUAL */
+/* The first kind that fits */
 static tc_hybrid_value_kind first_value_kind(const hybrid_checker *K, const piece *P, const int scale[LANES])
 {
   const tc_precision precision = K->H->precision;
@@ -249,24 +225,10 @@ static void check_number16(const hybrid_checker *K, const unsigned char *byte, t
   ASSERT_CASE(fabs(stored) < (kind == TC_HYBRID_F16 ? 65520 : INFINITY), K->C, "kind %d: not finite", kind);
 }
 
-/* Values EQUAL, and the byte behind them */
-static const unsigned char *check_equal(const hybrid_checker *K, const piece *P, const unsigned char *byte)
-{
-  for (int32_t k = 0; k < P->width; k += P->places) {
-    for (int i = 0; i < K->row_group * P->places; ++i, byte += sizeof(double)) {
-      const int32_t place = k + i % P->places;
-      const double  value = place < P->width ? K->A->val[P->entry[place][lane_at(P, i / P->places)]] : 0.0;
-
-      ASSERT_CASE(memcmp(byte, &value, sizeof value) == 0, K->C, "equal values: entry %d of position %d is not %g", place, i / P->places, value);
-    }
-  }
-  return byte;
-}
-
 /* Every byte of the values of a piece */
-static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hybrid_value_kind kind, tc_hybrid_index_kind index_kind)
+static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hybrid_value_kind kind)
 {
-  static const size_t  bytes_of[] = {[TC_HYBRID_EQUAL] = 8, [TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
+  static const size_t  bytes_of[] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
   const size_t         bytes      = bytes_of[kind];
   const int            in_blocks  = bytes <= 2; // the others have slots
   const unsigned char *byte = (const unsigned char *)K->H->val + 8 * LANES * K->val, *end = byte + 8 * LANES * P->width;
@@ -274,11 +236,9 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
 
   ASSERT_CASE(val == K->val, K->C, "values begin at %u, expected %lld", val, (long long)K->val);
   for (int lane = 0; lane < LANES && K->H->precision == TC_PRECISION_F16; ++lane) scale[lane] = lane == 0 || P->num_exponents > 1 ? exponent_of(K, P, lane) : scale[0];
-  const tc_hybrid_value_kind expected_kind = is_equal(K, P, index_kind) ? TC_HYBRID_EQUAL : first_value_kind(K, P, scale);
-  ASSERT_CASE(kind == expected_kind, K->C, "value kind %d, expected %d", kind, expected_kind);
+  ASSERT_CASE(kind == first_value_kind(K, P, scale), K->C, "value kind %d, expected %d", kind, first_value_kind(K, P, scale));
   check_exponents(K, P, kind, scale);
-  if (kind == TC_HYBRID_EQUAL) byte = check_equal(K, P, byte);
-  for (int32_t i = 0; kind != TC_HYBRID_EQUAL && i < (in_blocks ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
+  for (int32_t i = 0; i < (in_blocks ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
     const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES);
     const int32_t k = in_blocks ? block * P->places + in_block % P->places : i / LANES, lane = in_blocks ? in_block / P->places : i % LANES;
     const int64_t entry  = k < P->width ? P->entry[k][lane] : -1;
@@ -341,7 +301,7 @@ static void check_segments(hybrid_checker *K, piece *P, unsigned char *seen)
       for (int32_t e = 0; e < P->width * LANES; ++e) P->entry[e / LANES][e % LANES] = e < entries ? first + begin + e : -1;
       for (int32_t e = 0; e < entries; ++e) ++seen[first + begin + e];
       check_columns(K, P, S->index, S->index_kind, 0);
-      check_values(K, P, S->val, S->value_kind, S->index_kind);
+      check_values(K, P, S->val, S->value_kind);
     }
   }
   ASSERT_CASE(K->H->num_segments == segment && K->H->long_first[K->H->num_long] == segment, K->C, "%d segments, expected %d", K->H->num_segments, segment);
@@ -366,7 +326,6 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
     for (int lane = 0; lane < LANES; ++lane) {
       const int32_t length = lane < num ? length_of(K->A, row[lane]) : 0;
 
-      P->position[lane] = lane < num ? row[lane] % K->row_group : -1;
       full = full && length == P->width;
       for (int32_t k = 0; k < P->width; ++k) {
         P->entry[k][lane] = k < length ? K->A->row_ptr[row[lane]] + k : -1;
@@ -375,7 +334,7 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
     }
     ASSERT_CASE(S->width == P->width && S->num_rows == num && S->full == full && S->row == (in_a_row ? row[0] : -1), K->C, "slice %d: width %d, rows %d, full %d, row %d", s, S->width, S->num_rows, S->full, S->row);
     check_columns(K, P, S->index, S->index_kind, 1);
-    check_values(K, P, S->val, S->value_kind, S->index_kind);
+    check_values(K, P, S->val, S->value_kind);
   }
 }
 

@@ -123,12 +123,13 @@ static void choice_by_time(void **state)
   }
 }
 
-/* Two and a half bytes of columns per entry and less are regular enough */
+/* Two bytes of columns per entry and less are regular enough, or two and a half of all that says where entries are */
 static void doubt_by_bytes_of_columns(void **state)
 {
   (void)state;
-  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2500, .index_bytes = 5000}));
-  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2501, .index_bytes = 2501}));
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2001, .index_bytes = 2500}));
+  assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2000, .index_bytes = 5000}));
+  assert_true(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 1000, .column_bytes = 2001, .index_bytes = 2501}));
   assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
 }
 

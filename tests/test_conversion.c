@@ -174,8 +174,10 @@ static void zero_values(const tc_backend *backend, const tc_format *format, cons
 
 enum { INDEX = 1 << TC_ROLE_INDEX | 1 << TC_ROLE_MAP, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC_ROLE_SCRATCH };
 
-enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, CONSTANT };
-static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values", "values of many magnitudes", "values of all magnitudes", "constant coefficients"};
+/* --- values of all kinds */
+
+enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, NUM_VALUES };
+static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values", "values of many magnitudes", "values of all magnitudes"};
 
 static double value_of(int kind, int64_t i, double normal)
 {
@@ -209,7 +211,7 @@ static const tc_converter *host_converter(const char *format)
 /* From kind to kind and back; what a narrow kind does not use must stay as it was */
 static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, const any_view *host, const any_view *local)
 {
-  static const int    whole[] = {NORMAL, INTEGERS, CONSTANT, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, CONSTANT, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, CONSTANT, FLOATS, WIDE, NORMAL};
+  static const int    whole[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, FLOATS, WIDE, NORMAL};
   const int          *sequence = small_only ? brief : whole;
   const size_t        steps    = small_only ? sizeof brief / sizeof brief[0] : sizeof whole / sizeof whole[0];
   const tc_converter *reference  = host_converter(format->name);
@@ -219,7 +221,6 @@ static void check_refills(const tc_converter *converter, const tc_format *format
     const char *different;
 
     for (int64_t i = 0; i < A->nnz; ++i) val[i] = value_of(sequence[s], i, A->val[i]);
-    if (sequence[s] == CONSTANT) tc_matrix_constant_values(A, L->pattern.row_group, val);
     if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
     if (reference->refill(host, val, NULL) != TC_OK) die("host refill", tc_last_error());
     check(L->backend, converter->refill(local, L->val, NULL), "refill");

@@ -13,11 +13,10 @@ static void check_case(const test_case *C)
 {
   test_case D = *C;
 
-  for (int values = 0; values <= TEST_NUM_VALUES; ++values) {
+  for (test_values_kind values = 0; values < TEST_NUM_VALUES; ++values) {
     D.A.val = malloc(((size_t)C->A.nnz + 1) * sizeof *D.A.val);
-    if (values < TEST_NUM_VALUES) test_values((test_values_kind)values, C->A.nnz, (uint64_t)C->seed, D.A.val);
+    test_values(values, C->A.nnz, (uint64_t)C->seed, D.A.val);
     for (int i = 0; i < 4 + 4; ++i) { // every row group, then every precision
-      if (values == TEST_NUM_VALUES) tc_matrix_constant_values(&D.A, i < 4 ? i : 1, D.A.val);
       const hybrid_checker K = hybrid_check_packed(&D, i < 4 ? i : 1, i < 4 ? TC_PRECISION_F64 : TC_PRECISION_F32 + i - 4);
 
       for (int kind = 0; kind < TC_HYBRID_NUM_INDEX_KINDS; ++kind) index_kinds[kind] += K.index_kinds[kind];
@@ -271,41 +270,6 @@ static void dictionary_of_256(void **state)
   tc_matrix_free(&C.A);
 }
 
-/* Constant coefficients in whole slices of every length, in nodes of up to four rows and in larger ones; then with one value that is not like the others' */
-static void equal_values(void **state)
-{
-  enum { ROWS = 96 }; // three whole slices
-  static const int32_t lengths[] = {1, 2, 3, 4, 5, 8, 27, 40, 41, 255};
-
-  (void)state;
-  for (size_t i = 0; i < sizeof lengths / sizeof *lengths; ++i) {
-    for (int32_t group = 1; group <= 5; ++group) {
-      const int32_t  length = lengths[i];
-      test_case      C = {"equal values", group, {0}};
-      hybrid_checker K;
-
-      ASSERT_OK(tc_matrix_create(ROWS, ROWS + length, (int64_t)ROWS * length, &C.A));
-      for (int32_t e = 0; e < ROWS * length; ++e) {
-        C.A.row_ptr[e / length + 1] = e / length * length + length;
-        C.A.col[e]                  = e / length / group * group + e % length;
-      }
-      tc_matrix_constant_values(&C.A, group, C.A.val);
-      K = hybrid_check_packed(&C, group, TC_PRECISION_F64);
-      assert_int_equal(K.index_kinds[TC_HYBRID_SHIFT], ROWS / 32);
-      assert_int_equal(K.value_kinds[TC_HYBRID_EQUAL], group <= 4 ? ROWS / 32 : 0);
-      for (int32_t e = 32 * length; e < 64 * length; e += length < 8 ? 1 : 7 * length / 5) {
-        const double good = C.A.val[e];
-
-        C.A.val[e] = 1e300;
-        K          = hybrid_check_packed(&C, group, TC_PRECISION_F64);
-        assert_int_equal(K.value_kinds[TC_HYBRID_EQUAL], group <= 4 ? ROWS / 32 - 1 : 0);
-        C.A.val[e] = good;
-      }
-      tc_matrix_free(&C.A);
-    }
-  }
-}
-
 /* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer); what it leaves to refills it says to be F64 */
 static void builds_and_failed_allocations(void **state)
 {
@@ -343,7 +307,6 @@ int main(void)
     cmocka_unit_test(one_value_widens_one_piece),
     cmocka_unit_test(halves_go_to_even),
     cmocka_unit_test(dictionary_of_256),
-    cmocka_unit_test(equal_values),
     cmocka_unit_test(builds_and_failed_allocations),
   };
 

@@ -259,16 +259,15 @@ static void detail_follows_the_values(void **state)
 
   (void)state;
   for (int64_t e = 0; e < A.nnz; ++e) A.val[e] = (double)(e % 3);
-  A.val[A.nnz / 2] = -1; // in a whole slice, in which it is then not equal to others
   ASSERT_OK(tc_plan_create(tc_backend_host(), &hybrid, &plan));
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
   ASSERT_OK(tc_plan_detail(plan, &narrow, NULL));
-  assert_non_null(strstr(narrow.kinds, "values equal 0%, d8 100%, f32 0%, f64 0%"));
+  assert_non_null(strstr(narrow.kinds, "values d8 100%, f32 0%, f64 0%"));
   tc_random_normal(A.nnz, 99, A.val);
   key.state = 2;
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
   ASSERT_OK(tc_plan_detail(plan, &wide, NULL));
-  assert_non_null(strstr(wide.kinds, "values equal 0%, d8 0%, f32 0%, f64 100%"));
+  assert_non_null(strstr(wide.kinds, "values d8 0%, f32 0%, f64 100%"));
   assert_true(wide.value_bytes > 4 * narrow.value_bytes);
   tc_backend_host()->fault_arm(TC_FAULT_UPLOAD, 2);
   assert_int_equal(tc_plan_detail(plan, &wide, NULL), TC_ERR_DEVICE);

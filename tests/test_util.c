@@ -124,11 +124,9 @@ void test_stored_values(const void *hybrid, double *val)
     tc_hybrid_lanes_of(H, piece, &L);
     for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
       for (int32_t k = 0; k < L.count[lane]; ++k) {
-        double       *to    = &val[L.first[lane] + L.stride * k];
-        const double *slots = (const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
+        double *to = &val[L.first[lane] + L.stride * k];
 
-        if (*L.value_kind == TC_HYBRID_EQUAL) *to = slots[L.equal_rows * (k / L.places * L.places) + L.places * L.position[lane] + k % L.places];
-        else *to = tc_unpack_value(slots, *L.value_kind, H->dictionary, L.places, lane, k);
+        *to = tc_unpack_value((const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val, *L.value_kind, H->dictionary, L.places, lane, k);
         if (*L.value_kind == TC_HYBRID_F16) *to *= tc_power_of_two(L.exponent[lane < L.num_exponents ? lane : 0]);
       }
     }

@@ -39,7 +39,7 @@ typedef struct {
 /* What only the arrays can tell, the values included */
 typedef struct {
   int64_t value_bytes; // that a product reads
-  char    kinds[128];  // e.g. "columns shift 90%, u8 10%, u16 0%, i32 0%; values equal 0%, d8 0%, f32 100%, f64 0%"
+  char    kinds[128];  // e.g. "columns shift 90%, u8 10%, u16 0%, i32 0%; values d8 0%, f32 100%, f64 0%"
 } tc_detail;
 
 typedef struct tc_format {

@@ -340,11 +340,10 @@ static void hybrid_stats(const void *view, tc_stats *stats)
 }
 
 /* Bytes of the values of a piece */
-static int64_t value_bytes(const tc_hybrid *H, tc_hybrid_value_kind kind, int32_t width, int32_t places)
+static int64_t value_bytes(tc_hybrid_value_kind kind, int32_t width, int32_t places)
 {
   static const int bytes[TC_HYBRID_NUM_VALUE_KINDS] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
 
-  if (kind == TC_HYBRID_EQUAL) return (int64_t)sizeof(double) * H->row_group * ((width + places - 1) / places * places);
   return (int64_t)TC_HYBRID_SLICE_ROWS * bytes[kind] * (bytes[kind] <= 2 ? (width + places - 1) / places * places : width);
 }
 
@@ -361,7 +360,7 @@ static void hybrid_detail(const void *view, tc_detail *detail)
 
     indexed[S->index_kind] += S->entries;
     valued[S->value_kind] += S->entries;
-    detail->value_bytes += value_bytes(H, S->value_kind, (S->entries + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS, TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS);
+    detail->value_bytes += value_bytes(S->value_kind, (S->entries + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS, TC_HYBRID_BLOCK / TC_HYBRID_SLICE_ROWS);
   }
   for (int32_t s = 0; s < H->num_slices; ++s) {
     const tc_hybrid_slice *S       = &H->slice[s];
@@ -370,7 +369,7 @@ static void hybrid_detail(const void *view, tc_detail *detail)
     for (int32_t lane = 0; lane < S->num_rows; ++lane) entries += H->length[TC_HYBRID_SLICE_ROWS * s + lane];
     indexed[S->index_kind] += entries;
     valued[S->value_kind] += entries;
-    detail->value_bytes += value_bytes(H, S->value_kind, S->width, tc_hybrid_places(S->width));
+    detail->value_bytes += value_bytes(S->value_kind, S->width, tc_hybrid_places(S->width));
   }
   if (H->precision == TC_PRECISION_F16) detail->value_bytes += ((int64_t)H->num_segments + H->num_sliced) * (int64_t)sizeof *H->exponent;
   if (H->precision >= TC_PRECISION_BF16) {
@@ -378,8 +377,8 @@ static void hybrid_detail(const void *view, tc_detail *detail)
 
     snprintf(sixteen, sizeof sixteen, ", %s %.0f%%", f16 ? "fp16" : "bf16", percent * (double)valued[f16 ? TC_HYBRID_F16 : TC_HYBRID_BF16]);
   }
-  snprintf(detail->kinds, sizeof detail->kinds, "columns shift %.0f%%, u8 %.0f%%, u16 %.0f%%, i32 %.0f%%; values equal %.0f%%, d8 %.0f%%%s, f32 %.0f%%, f64 %.0f%%", percent * (double)indexed[TC_HYBRID_SHIFT], percent * (double)indexed[TC_HYBRID_U8],
-           percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_EQUAL], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
+  snprintf(detail->kinds, sizeof detail->kinds, "columns shift %.0f%%, u8 %.0f%%, u16 %.0f%%, i32 %.0f%%; values d8 %.0f%%%s, f32 %.0f%%, f64 %.0f%%", percent * (double)indexed[TC_HYBRID_SHIFT], percent * (double)indexed[TC_HYBRID_U8],
+           percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
 const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64};

@@ -16,7 +16,6 @@ typedef struct {
   uint8_t        index_kind, value_kind;
   int32_t        origin[TC_HYBRID_SLICE_ROWS];   // SHIFT: from that of lane 0
   int32_t        first;                          // SHIFT: that of lane 0
-  int32_t        position[TC_HYBRID_SLICE_ROWS]; // EQUAL: of the rows in their nodes
   uint8_t        length[TC_HYBRID_SLICE_ROWS];   // 0: no such row
   int32_t        whole[GROUPS], longest[GROUPS]; // entries of the shortest and the longest row of a group
 } slice;
@@ -49,9 +48,6 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
   if (H->row_group > 1) {
     for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) A->origin[lane] -= A->origin[lane] % H->row_group;
   }
-  if (S->value_kind == TC_HYBRID_EQUAL) {
-    for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) A->position[lane] = A->row[lane] - A->origin[lane];
-  }
   if (S->index_kind == TC_HYBRID_SHIFT) {
     A->first = A->origin[0];
     for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) A->origin[lane] -= A->first;
@@ -69,7 +65,7 @@ TC_INLINE void open_slice(const tc_hybrid *H, int32_t s, slice *A)
 TC_INLINE void fetch_next(const slice *A, int32_t k)
 {
 #if defined(__GNUC__)
-  const size_t bytes = A->value_kind == TC_HYBRID_F32 ? 4 : A->value_kind <= TC_HYBRID_D8 ? 1 : 2; // EQUAL has a quarter of those of D8, or as many
+  const size_t bytes = A->value_kind == TC_HYBRID_F32 ? 4 : A->value_kind == TC_HYBRID_D8 ? 1 : 2;
 
   for (size_t i = 0; i < TC_HYBRID_BLOCK * bytes; i += 64) __builtin_prefetch((const char *)A->next + TC_HYBRID_SLICE_ROWS * bytes * (size_t)k + i);
 #else

@@ -86,10 +86,9 @@ TARGET static void NAME(long_rows)(const tc_hybrid *H, const double *x, const do
   }
 }
 
-/* Eight values from `slot` on; D8: `code` says where in the dictionary; EQUAL: `code` says where in the block, `equal`; BF16, F16: they are in `wide` */
-TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybrid_value_kind kind, int32_t slot, const int32_t *code, const double *equal, const float *wide)
+/* Eight values from `slot` on; D8: `code` says where in the dictionary; BF16, F16: they are in `wide` */
+TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybrid_value_kind kind, int32_t slot, const int32_t *code, const float *wide)
 {
-  if (kind == TC_HYBRID_EQUAL) return LOOK_UP(equal, TC_HYBRID_EQUAL_GROUP * 4, code);
   if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) return WIDEN(wide);
   return kind == TC_HYBRID_F64 ? LOAD(A->slots + slot) : kind == TC_HYBRID_F32 ? WIDEN((const float *)A->slots + slot) : LOOK_UP(H->dictionary, *H->dictionary_size, code);
 }
@@ -97,7 +96,7 @@ TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybri
 #define ADD_GROUP(q) \
   do { \
     if (k + p < A->whole[q]) \
-      sum##q = FMA(NAME(values)(H, A, kind, slot + 8 * q, code + 8 * q, equal, wide + 8 * q), !shift ? PICK(x, col + 8 * q) : near[q].fits ? READ_NEAR(from + A->origin[8 * q], near[q]) : PICK(from, A->origin + 8 * q), sum##q); \
+      sum##q = FMA(NAME(values)(H, A, kind, slot + 8 * q, code + 8 * q, wide + 8 * q), !shift ? PICK(x, col + 8 * q) : near[q].fits ? READ_NEAR(from + A->origin[8 * q], near[q]) : PICK(from, A->origin + 8 * q), sum##q); \
   } while (0)
 
 /* The entries that all rows of a group have */
@@ -113,10 +112,7 @@ TARGET TC_INLINE void NAME(whole_groups)(const tc_hybrid *H, const slice *A, int
     if (A->whole[q] > width) width = A->whole[q];
     if (shift) near[q] = MAKE_NEAR(A->origin + 8 * q);
   }
-  if (kind == TC_HYBRID_EQUAL) tc_equal_codes(A->position, A->places, codes);
   for (int32_t k = 0; k < width; k += A->places, block += A->block_ints) {
-    const double *equal = A->slots + (kind == TC_HYBRID_EQUAL ? H->row_group * k : 0);
-
     if (kind != TC_HYBRID_F64) fetch_next(A, k);
     if (!shift) NAME(unpack_columns)(block, A->index_kind, A->places, A->origin, cols);
     if (kind == TC_HYBRID_D8) NAME(unpack_codes)((const uint8_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, A->places, codes);
@@ -173,7 +169,6 @@ TARGET static void NAME(slices)(const tc_hybrid *H, const double *x, const doubl
     if (A.value_kind == TC_HYBRID_F64) ADD_WHOLE_GROUPS(TC_HYBRID_F64);
     else if (A.value_kind == TC_HYBRID_F32) ADD_WHOLE_GROUPS(TC_HYBRID_F32);
     else if (A.value_kind == TC_HYBRID_D8) ADD_WHOLE_GROUPS(TC_HYBRID_D8);
-    else if (A.value_kind == TC_HYBRID_EQUAL) NAME(whole_groups)(H, &A, 1, TC_HYBRID_EQUAL, x, row_sum);
     else if (A.value_kind == TC_HYBRID_BF16) ADD_WHOLE_GROUPS(TC_HYBRID_BF16);
     else ADD_WHOLE_GROUPS(TC_HYBRID_F16);
     for (int q = 0; q < GROUPS; ++q) {

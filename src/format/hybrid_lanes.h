@@ -19,8 +19,6 @@ typedef struct {
   uint8_t  *index_kind, *value_kind;
   int16_t  *exponent; // [num_exponents], of the segment or of each lane; NULL if there are none
   int32_t   num_exponents;
-  int32_t   equal_rows;                     // tc_hybrid_equal_rows() of a slice, 0 of a segment
-  int32_t   position[TC_HYBRID_SLICE_ROWS]; // of each lane's row in its node, with equal_rows
 } tc_hybrid_lanes;
 
 static inline void tc_hybrid_lanes_of_segment(const tc_hybrid *H, int32_t segment, tc_hybrid_lanes *L)
@@ -38,7 +36,6 @@ static inline void tc_hybrid_lanes_of_segment(const tc_hybrid *H, int32_t segmen
 
   L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + segment : NULL;
   L->num_exponents = 1;
-  L->equal_rows    = 0;
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     L->first[lane] = first + lane;
     L->count[lane] = (S->entries + TC_HYBRID_SLICE_ROWS - 1 - lane) / TC_HYBRID_SLICE_ROWS;
@@ -60,13 +57,11 @@ static inline void tc_hybrid_lanes_of_slice(const tc_hybrid *H, int32_t slice, t
 
   L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + H->num_segments + row : NULL;
   L->num_exponents = S->num_rows;
-  L->equal_rows    = tc_hybrid_equal_rows(S->index_kind, H->row_group);
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const int used = lane < S->num_rows;
 
     L->first[lane] = used ? H->csr_first[H->num_long + row + lane] : 0;
     L->count[lane] = used ? H->length[row + lane] : 0;
-    if (L->equal_rows) L->position[lane] = H->row_id[H->num_long + row + lane] % H->row_group;
   }
 }
 

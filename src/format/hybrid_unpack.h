@@ -103,15 +103,7 @@ TC_INLINE void tc_unpack_floats(const uint16_t *block, tc_hybrid_value_kind kind
   for (int i = 0; i < places * TC_HYBRID_SLICE_ROWS; ++i) value[i] = tc_widen16((uint32_t)bits[i], kind);
 }
 
-/* Where in a block of EQUAL all values are, so many codes for each place; `position` of each lane's row in its node */
-TC_INLINE void tc_equal_codes(const int32_t *position, int places, int32_t code[TC_HYBRID_BLOCK])
-{
-  for (int p = 0; p < places; ++p) {
-    for (int lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) code[TC_HYBRID_SLICE_ROWS * p + lane] = places * position[lane] + p;
-  }
-}
-
-/* Entry k of a lane, not of EQUAL, F16: as it is stored */
+/* Entry k of a lane, F16: as it is stored */
 TC_INLINE double tc_unpack_value(const void *slots, tc_hybrid_value_kind kind, const double *dictionary, int places, int lane, int32_t k)
 {
   const int32_t in_blocks = TC_HYBRID_SLICE_ROWS * (k / places * places) + places * lane + k % places;

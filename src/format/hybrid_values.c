@@ -61,28 +61,6 @@ static void make_dictionary(const tc_hybrid *H, const double *csr_val, lookup *T
 }
 
 /* These return 0 when they meet a value that their kind cannot hold. A narrower kind's bytes are all overwritten by the next. */
-TC_INLINE int put_equal(const tc_hybrid_lanes *L, const double *csr_val, double *to)
-{
-  int32_t lane_of[TC_HYBRID_EQUAL_GROUP];
-
-  for (int32_t p = 0; p < L->equal_rows; ++p) {
-    for (lane_of[p] = 0; L->position[lane_of[p]] != p;) {
-      if (++lane_of[p] == TC_HYBRID_SLICE_ROWS) return 0;
-    }
-  }
-  for (int32_t k = 0; k < L->width; k += L->places, to += L->equal_rows * L->places) {
-    const int32_t end = L->width - k < L->places ? L->width - k : L->places;
-
-    for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
-      if (memcmp(csr_val + L->first[lane] + k, csr_val + L->first[lane_of[L->position[lane]]] + k, (size_t)end * sizeof *csr_val) != 0) return 0;
-    }
-    for (int32_t p = 0; p < L->equal_rows; ++p) {
-      for (int32_t i = 0; i < L->places; ++i) to[L->places * p + i] = i < end ? csr_val[L->first[lane_of[p]] + k + i] : 0;
-    }
-  }
-  return 1;
-}
-
 TC_INLINE int put_d8(const tc_hybrid_lanes *L, int32_t stride, const lookup *T, const double *csr_val, uint8_t *to)
 {
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
@@ -199,7 +177,6 @@ TC_INLINE tc_hybrid_value_kind put_16_bits(const tc_hybrid_lanes *L, int32_t str
 TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, tc_precision precision, int dictionary_size, const lookup *T, const double *csr_val, void *to)
 {
   if (L->exponent) memset(L->exponent, 0, (size_t)L->num_exponents * sizeof *L->exponent);
-  if (L->equal_rows > 0 && put_equal(L, csr_val, to)) return TC_HYBRID_EQUAL;
   if (dictionary_size > 0 && put_d8(L, stride, T, csr_val, to)) return TC_HYBRID_D8;
   if (precision >= TC_PRECISION_BF16) {
     const tc_hybrid_value_kind kind = put_16_bits(L, stride, precision, csr_val, to);

@@ -216,7 +216,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
   Notes:
   Takes effect at the next product.
 
-  With `auto` on a GPU `MatMult()` with a pattern whose columns take more than 2.5 bytes per entry is timed against that of cuSPARSE after 32 products, which does the following
+  With `auto` on a GPU `MatMult()` with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed against that of cuSPARSE after 32 products, which does the following
   ones, `MatMultAdd()` and `MatResidual()` too, if it is more than 1% faster. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`

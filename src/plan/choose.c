@@ -79,7 +79,7 @@ double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
 
 int tc_choose_in_doubt(const tc_stats *S)
 {
-  return 2 * S->column_bytes > 5 * S->num_nonzeros;
+  return S->column_bytes > 2 * S->num_nonzeros && 2 * S->index_bytes > 5 * S->num_nonzeros;
 }
 
 static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, char *why)
