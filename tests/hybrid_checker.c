@@ -342,6 +342,7 @@ void hybrid_check_view(hybrid_checker *K)
 {
   unsigned char *seen = calloc((size_t)K->A->nnz + 1, 1);
   piece         *P    = malloc(sizeof *P);
+  tc_stats       stats;
 
   K->val = K->index = 0;
   assert_true(seen && P && K->H->num_rows == K->A->num_rows && K->H->num_cols == K->A->num_cols && K->H->num_nonzeros == K->A->nnz);
@@ -351,6 +352,8 @@ void hybrid_check_view(hybrid_checker *K)
   check_slices(K, P, seen);
   for (int64_t e = 0; e < K->A->nnz; ++e) ASSERT_CASE(seen[e] == 1, K->C, "entry %lld is stored %d times", (long long)e, seen[e]);
   ASSERT_CASE(K->H->num_slots == LANES * K->val && K->H->index_units == K->index, K->C, "%lld slots, %lld units", (long long)K->H->num_slots, (long long)K->H->index_units);
+  tc_format_stats(&tc_format_hybrid, K->H, &stats);
+  ASSERT_CASE(stats.column_bytes == 16 * K->index && stats.column_bytes < stats.index_bytes, K->C, "columns of %lld bytes, %lld in all", (long long)stats.column_bytes, (long long)stats.index_bytes);
   free(seen);
   free(P);
 }

@@ -172,6 +172,7 @@ static void check_map(const test_case *C)
     ASSERT_CASE(map == NULL || mapped == C->A.nnz, C, "%lld of %lld entries packed", (long long)mapped, (long long)C->A.nnz);
     tc_format_stats(format, &view, &stats);
     ASSERT_CASE(stats.num_nonzeros == C->A.nnz && (map == NULL || stats.num_slots == (int64_t)num_slots), C, "statistics say %lld of %lld", (long long)stats.num_nonzeros, (long long)stats.num_slots);
+    if (strcmp(format->name, "dasp") == 0) ASSERT_CASE(stats.column_bytes == (int64_t)sizeof(int32_t) * stats.num_slots, C, "columns of %lld bytes", (long long)stats.column_bytes);
     tc_format_destroy(format, &view);
     free(seen);
   }
