@@ -128,14 +128,19 @@ __device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, i
   return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
 }
 
-/* One value: that slot */
+/* The F64 or F32 value of a slot */
+template <tc_hybrid_value_kind kind, bool stays>
+__device__ __forceinline__ double tc_slot_value(const char *val, int slot)
+{
+  using stored = std::conditional_t<kind == TC_HYBRID_F64, double, float>;
+  return tc_load_packed<stays>(reinterpret_cast<const stored *>(val) + slot);
+}
+
+/* One value, not by rows: slot k + place of a lane */
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
-  const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
-
-  if constexpr (kind == TC_HYBRID_F64) return tc_load_packed<stays>(reinterpret_cast<const double *>(val) + slot);
-  else if constexpr (kind == TC_HYBRID_F32) return tc_load_packed<stays>(reinterpret_cast<const float *>(val) + slot);
+  if constexpr (kind == TC_HYBRID_F64 || kind == TC_HYBRID_F32) return tc_slot_value<kind, stays>(val, TC_HYBRID_SLICE_ROWS * (k + place) + lane);
   else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(tc_load_packed<stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
   else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
 }
@@ -156,7 +161,7 @@ __device__ __forceinline__ double2 tc_value_pair(const tc_hybrid &H, const char 
   } else return double2{tc_value<kind, stays>(H, val, k, place, lane, 4), both ? tc_value<kind, stays>(H, val, k, place, lane + 1, 4) : 0.0};
 }
 
-/* The four values k .. k + 3 of a lane, as they are stored; those from `length` on are 0 (D8, BF16, F16: whatever) */
+/* The four values k .. k + 3 of a lane, as they are stored, not by rows; those from `length` on are 0 (D8, BF16, F16: whatever) */
 template <tc_hybrid_value_kind kind>
 struct tc_values4 {
   using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
@@ -174,6 +179,26 @@ struct tc_values4 {
     } else {
 #pragma unroll
       for (int p = 0; p < 4; ++p) raw[p] = k + p < length ? tc_load_packed<stays>(reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * (k + p) + lane) : 0;
+    }
+  }
+
+  /* The same where they are by rows, in a slice of that width, F64 and F32 only; all of a block whatever the row's length */
+  __device__ __forceinline__ void load_by_rows(const char *val, int k, int width, int lane)
+  {
+    struct alignas(16) unit {
+      stored of[16 / sizeof(stored)];
+    };
+    const stored *block = reinterpret_cast<const stored *>(val) + TC_HYBRID_SLICE_ROWS * k;
+    const int     left  = width - k;
+
+    if (left >= 4) {
+      const unit *own = reinterpret_cast<const unit *>(block + 4 * lane);
+
+#pragma unroll
+      for (int p = 0; p < 4; ++p) raw[p] = own[p * sizeof(stored) / 16].of[p % (16 / sizeof(stored))];
+    } else {
+#pragma unroll
+      for (int p = 0; p < 4; ++p) raw[p] = p < left ? block[left * lane + p] : 0;
     }
   }
 

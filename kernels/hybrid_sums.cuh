@@ -115,7 +115,7 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 }
 
 /*
-  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
+  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, whose values are by rows, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
   columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
@@ -124,6 +124,7 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
   constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
+  const int   whole = S.width / 4 * 4, in_whole = 4 * row + place, in_rest = S.width % 4 * row + place; // places of blocks of four; this lane's slot in one, and in the block after them
   int32_t     column[batch];
   uint32_t    code[batch];
 
@@ -149,7 +150,8 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
     for (int i = 0; i < batch; ++i) {
       if (k + 4 * i + place >= length) value[i] = 0.0;
       else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
-      else value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
+      else if constexpr (tc_is_16_bits<value_kind>) value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
+      else value[i] = tc_slot_value<value_kind, stays>(val, TC_HYBRID_SLICE_ROWS * (k + 4 * i) + (k + 4 * i < whole ? in_whole : in_rest));
     }
     load_columns(k + 4 * batch);
 #pragma unroll

@@ -121,9 +121,14 @@ __device__ __forceinline__ bool tc_put_staged(const piece &P, const tc_look_up &
     if (!__all_sync(tc_full_warp, fits)) return false;
     if constexpr (sizeof(stored) <= 2) reinterpret_cast<tc_together_stored<stored, places> *>(to)[tc_warp_size * b + P.lane] = packed;
     else {
+      const int left = P.staged() - places * b;
+
+      if (P.by_rows && left >= places) reinterpret_cast<tc_together_stored<stored, places> *>(to + tc_warp_size * places * b)[P.lane] = packed;
+      else {
 #pragma unroll
-      for (int p = 0; p < places; ++p) {
-        if (places * b + p < P.staged()) __stcs(to + tc_warp_size * (places * b + p) + P.lane, packed.of[p]);
+        for (int p = 0; p < places; ++p) {
+          if (p < left) __stcs(to + tc_warp_size * places * b + (P.by_rows ? left * P.lane + p : tc_warp_size * p + P.lane), packed.of[p]);
+        }
       }
     }
   }
@@ -238,14 +243,16 @@ static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_val
   constexpr int            teams       = tc_values_threads / tc_warp_size / piece_of::team;
   const int32_t            num_segments = only_slices ? 0 : H.num_segments, begin = blockIdx.x * teams + threadIdx.x / tc_warp_size / piece_of::team, end = num_segments + H.num_slices, step = gridDim.x * teams;
   piece_of                 P(csr_val, stages, most);
-  auto                     open = [&](int32_t piece) {
-    if constexpr (only_slices) P.open_slice(H, piece);
-    else if (piece < num_segments) P.open_segment(H, piece);
-    else P.open_slice(H, piece - num_segments);
+  auto                     rows_of = [&](int32_t piece) {
+    if (!only_slices && piece < num_segments) return tc_piece_rows::of_segment(H, piece, P.lane);
+    return tc_piece_rows::of_slice(H, piece - num_segments, P.lane);
+  };
+  auto                     open = [&](const tc_piece_rows &rows) {
+    P.open(rows);
     P.fetch(0);
   };
 
-  if (begin < end) open(begin);
+  if (begin < end) open(rows_of(begin));
   tc_between_kernels();
   const int size = *H.dictionary_size;
 
@@ -253,15 +260,17 @@ static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_val
   const tc_look_up look_up(dictionary);
 
   for (int32_t piece = begin; piece < end; piece += step) {
-    if (piece != begin) open(piece);
-    auto put = [&](auto &S) {
-      const tc_hybrid_value_kind kind = tc_put_values<precision>(P, size, look_up, tc_exponents_of<precision>(H, piece), static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * S.val);
+    const bool    more = piece + step < end;
+    tc_piece_rows next;
 
-      if (P.warp == 0 && P.lane == 0) S.value_kind = kind;
-    };
+    if (more) next = rows_of(piece + step); // on their way while this one is written
+    const tc_hybrid_value_kind kind = tc_put_values<precision>(P, size, look_up, tc_exponents_of<precision>(H, piece), static_cast<char *>(H.val) + TC_HYBRID_SLICE_ROWS * sizeof(double) * P.val);
 
-    if (piece < num_segments) put(H.segment[piece]);
-    else put(H.slice[piece - num_segments]);
+    if (P.warp == 0 && P.lane == 0) {
+      if (piece < num_segments) H.segment[piece].value_kind = kind;
+      else H.slice[piece - num_segments].value_kind = kind;
+    }
+    if (more) open(next);
   }
 }
 

@@ -92,20 +92,43 @@ struct tc_look_up {
   }
 };
 
+/* The entries of a piece: entry k of this lane is CSR entry first + stride * k, k < count */
+struct tc_piece_rows {
+  int32_t  first, count;
+  int      width, places, stride;
+  uint32_t val;     // as in its descriptor
+  bool     by_rows; // tc_hybrid_by_rows()
+
+  __device__ __forceinline__ static tc_piece_rows of_segment(const tc_hybrid &H, int32_t segment, int lane)
+  {
+    const tc_hybrid_segment S       = H.segment[segment];
+    const int               entries = S.entries;
+
+    return {H.csr_first[S.long_row] + TC_HYBRID_SEGMENT * (segment - H.long_first[S.long_row]) + lane, (entries - lane + tc_warp_size - 1) / tc_warp_size, (entries + tc_warp_size - 1) / tc_warp_size, tc_most_places, tc_warp_size, S.val, false};
+  }
+
+  __device__ __forceinline__ static tc_piece_rows of_slice(const tc_hybrid &H, int32_t slice, int lane)
+  {
+    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
+    const bool    used   = packed < H.num_sliced;
+    const int     width  = H.slice[slice].width;
+
+    return {used ? H.csr_first[H.num_long + packed] : 0, used ? H.length[packed] : 0, width, tc_hybrid_places(width), 1, H.slice[slice].val, tc_hybrid_by_rows(&H, slice, width) != 0};
+  }
+};
+
 /*
   A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
   kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
   memory once, and all of them are under way at the same time.
 */
 template <int warps>
-struct tc_staged_piece {
+struct tc_staged_piece : tc_piece_rows {
   static constexpr int team = warps;
 
   const double *csr_val;
   double       *stage;                 // [TC_HYBRID_SLICE_ROWS * (most + 1)], at 16 bytes
   int           most;                  // a multiple of four
-  int32_t       first, count;          // of this lane: entry k is CSR entry first + stride * k, k < count
-  int           width, places, stride;
   int           from = -1;             // the first place that is staged
   uint32_t      own;                   // address of what this lane has there
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
@@ -140,30 +163,10 @@ struct tc_staged_piece {
     for (int p = 0; p < num; ++p) value[p] = p < left ? tc_shared<double>(at + step * p) : padding;
   }
 
-  __device__ __forceinline__ void open_segment(const tc_hybrid &H, int32_t segment)
+  __device__ __forceinline__ void open(const tc_piece_rows &rows)
   {
-    const tc_hybrid_segment S       = H.segment[segment];
-    const int               entries = S.entries;
-
-    first  = H.csr_first[S.long_row] + TC_HYBRID_SEGMENT * (segment - H.long_first[S.long_row]) + lane;
-    count  = (entries - lane + tc_warp_size - 1) / tc_warp_size;
-    width  = (entries + tc_warp_size - 1) / tc_warp_size;
-    places = tc_most_places;
-    stride = tc_warp_size;
-    from   = -1;
-  }
-
-  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
-  {
-    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
-    const bool    used   = packed < H.num_sliced;
-
-    first  = used ? H.csr_first[H.num_long + packed] : 0;
-    count  = used ? H.length[packed] : 0;
-    width  = H.slice[slice].width;
-    places = tc_hybrid_places(width);
-    stride = 1;
-    from   = -1;
+    static_cast<tc_piece_rows &>(*this) = rows;
+    from                                = -1;
   }
 
   __device__ __forceinline__ uint32_t address(int place) const { return static_cast<uint32_t>(__cvta_generic_to_shared(stage + place)); }
@@ -244,13 +247,11 @@ struct tc_staged_piece {
 };
 
 /* A slice of rows of at most tc_most_places entries as a warp packs it: each lane has those of its row in registers, which is a sector of memory or less */
-struct tc_short_piece {
+struct tc_short_piece : tc_piece_rows {
   static constexpr int team = 1, most = tc_most_places, warp = 0;
 
   const double *csr_val;
   double        own[tc_most_places];
-  int32_t       first, count;
-  int           width, places;
   int           lane = threadIdx.x % tc_warp_size;
 
   __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int) : csr_val(csr_val) { }
@@ -265,15 +266,9 @@ struct tc_short_piece {
     for (int p = 0; p < num; ++p) value[p] = p < count ? own[p] : padding;
   }
 
-  __device__ __forceinline__ void open_slice(const tc_hybrid &H, int32_t slice)
+  __device__ __forceinline__ void open(const tc_piece_rows &rows)
   {
-    const int32_t packed = TC_HYBRID_SLICE_ROWS * slice + lane;
-    const bool    used   = packed < H.num_sliced;
-
-    first  = used ? H.csr_first[packed] : 0;
-    count  = used ? H.length[packed] : 0;
-    width  = H.slice[slice].width;
-    places = tc_hybrid_places(width);
+    static_cast<tc_piece_rows &>(*this) = rows;
 #pragma unroll
     for (int p = 0; p < tc_most_places; ++p) own[p] = p < count ? __ldg(csr_val + first + p) : 0.0;
   }

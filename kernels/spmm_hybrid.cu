@@ -26,7 +26,7 @@ __device__ __forceinline__ void tc_add_entry(double value, const double *row_of_
   for (int j = 0; j < tc_slice_columns; ++j) sum[j] = fma(value, gathered[j], sum[j]);
 }
 
-template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+template <bool by_rows, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
 {
   const char *block = tc_index_block(H, S.index);
@@ -42,7 +42,8 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
     tc_values4<value_kind>  value;
 
     column.load(block, lane);
-    value.load(val, k, length, lane);
+    if constexpr (by_rows) value.load_by_rows(val, k, S.width, lane);
+    else value.load(val, k, length, lane);
 #pragma unroll
     for (int p = 0; p < 4; ++p) {
       if (k + p < length) tc_add_entry(value.value(H, p), b + column.column(p, origin), ldb, columns, sum);
@@ -65,7 +66,13 @@ static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kern
   if (lane >= S.num_rows) return;
   const int32_t row = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane], origin = H.row_group > 1 ? row - row % H.row_group : row;
 
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_row_sums<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, H.length[tc_warp_size * s + lane], origin, lane, b, args.ldb, columns, sum); });
+  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+    constexpr bool may_be_by_rows = decltype(value_kind)::value == TC_HYBRID_F64 || decltype(value_kind)::value == TC_HYBRID_F32;
+    const int      length         = H.length[tc_warp_size * s + lane];
+
+    if (may_be_by_rows && tc_hybrid_by_rows(&H, s, S.width)) tc_row_sums<may_be_by_rows, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
+    else tc_row_sums<false, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
+  });
 #pragma unroll
   for (int j = 0; j < tc_slice_columns; ++j) {
     if (j < columns) tc_finish_element(sum[j], c + row + j * args.ldc, args.add);

@@ -19,10 +19,6 @@ constexpr int tc_hybrid_fma_threads = 1024;         // at most
 constexpr int tc_local_threads      = 128;
 constexpr int tc_scattered_threads  = 512; // a large block keeps the x of neighbouring rows in one L1 cache
 
-/* Measured on an H200 (docs/performance.md) */
-constexpr int32_t tc_few_slices = 4096;
-constexpr int64_t tc_wide_mean  = 16; // slots per row
-
 /*
   The kernel's ways: fragments of a slice whose loads are in flight together, none for scalar lanes; whether there may be values of 16 bits, which are kept out of the
   other ways because they cost registers; the threads of a block and the blocks that registers have to leave room for. Registers are warps: 32 for scalar lanes, whose
@@ -43,7 +39,7 @@ struct tc_hybrid_fma_16bit {
 
 template <bool segments, bool stays_in_cache>
 struct tc_hybrid_mma {
-  static constexpr int  batch = stays_in_cache ? 6 : 4, max_threads = tc_hybrid_mma_threads, min_blocks = 8;
+  static constexpr int  batch = stays_in_cache ? 6 : 4, max_threads = tc_hybrid_mma_threads, min_blocks = stays_in_cache ? 8 : 9;
   static constexpr bool with_16_bits = false, stays = stays_in_cache;
 };
 
@@ -173,17 +169,6 @@ static int32_t blocks_for(int64_t work, int64_t per_block)
   return (int32_t)((work + per_block - 1) / per_block);
 }
 
-/*
-  Slices that four warps share. A warp that owns a slice takes as long as the slice is wide: tall rows, which come first, are shared, and where there are so
-  few slices that most of the device would idle, all.
-*/
-static int32_t num_wide(const tc_hybrid *H)
-{
-  const bool few = H->num_slices < tc_few_slices && H->num_slots >= tc_wide_mean * (int64_t)H->num_sliced;
-
-  return few ? H->num_slices : blocks_for(H->num_tall, TC_HYBRID_SLICE_ROWS);
-}
-
 /* Do columns need 16 bits and more, so that gathers scatter? U8 and SHIFT take at most 1.5 bytes per slot with their bases */
 static bool scattered(const tc_hybrid *H)
 {
@@ -270,8 +255,8 @@ static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybri
   const auto     kernel   = stays ? tc_spmv_hybrid_kernel<way<segments, may_stay>, segments, V> : tc_spmv_hybrid_kernel<way<segments, false>, segments, V>;
 
   grid.settled = early;
-  grid.next    = when_next<way<segments, false>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
-  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: its division of L1 ends with it
+  grid.next    = when_next<way<segments, true>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
+  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: probably its division of L1 ends with it then (docs/performance.md)
   return tc_launch_early(name, kernel, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 
@@ -284,7 +269,8 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   const tc_device_size *size;
 
   TC_CALL(device_size(name, &size));
-  grid.num_wide     = mma ? num_wide(H) : 0;
+  grid.num_wide     = mma ? tc_hybrid_num_wide(H) : 0;
+  TC_CHECK(H->num_by_rows == grid.num_wide, TC_ERR_ARG, "%s: %d slices have their values by rows, expected %d", name, H->num_by_rows, grid.num_wide);
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);
   grid.wide_end     = grid.segments_end + grid.num_wide;
   grid.slices_end   = grid.wide_end + blocks_for(H->num_slices - grid.num_wide, warps);

@@ -7,7 +7,8 @@
   are only listed. Order of row_id: long | rows of slices | empty.
 
   Slice (sliced ELLPACK): entry k of the row in lane r is value slot 32 * (slice.val + k) + r. Its columns are index blocks, one for every four k, at 16-byte unit
-  slice.index. The entries of a row keep the order of CSR.
+  slice.index. The entries of a row keep the order of CSR. The first num_by_rows slices, but for those of width 1 and 2, have their F64 and F32 values by rows: in
+  blocks of four k, the last one of what is left, lane by lane (tc_hybrid_slot()), so that the 8 x 4 of a fragment lie next to each other.
   Segment: up to TC_HYBRID_SEGMENT entries of a long row in the order of CSR; entry e is value slot 32 * segment.val + e. Its columns are index blocks too, one for
   every 128 entries: entry e is lane e % 32, place e / 32 % 4 of block e / 128.
 
@@ -40,6 +41,8 @@ enum {
   TC_HYBRID_LONG_ROW    = 256,  // these two are part of the definition of the result's bits: docs/formats.md, "The order of the additions"
   TC_HYBRID_SEGMENT     = 2048,
   TC_HYBRID_BLOCK       = 128, // entries of an index block of four places
+  TC_HYBRID_FEW_SLICES  = 4096,
+  TC_HYBRID_WIDE_MEAN   = 16, // slots per row
   TC_HYBRID_DICTIONARY  = 256,
   TC_HYBRID_SAMPLE      = 4096,
   TC_HYBRID_PAD         = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
@@ -74,6 +77,7 @@ typedef struct {
   int32_t            num_long, num_segments, num_sliced, num_slices, num_empty; // rows, their segments, rows, their slices, rows
   int32_t            num_tall;                                                  // sliced rows of more than tc_hybrid_tall() entries
   int32_t            longest_sliced;                                            // entries
+  int32_t            num_by_rows;                                               // slices; set after a build for the kernel that multiplies (tc_format.arrange())
   tc_hybrid_slice   *slice;      // [num_slices]
   tc_hybrid_segment *segment;    // [num_segments], in the order of the long rows
   int32_t           *long_first; // [num_long + 1], first segment of each long row
@@ -116,6 +120,37 @@ static inline int64_t tc_hybrid_product_bytes(const tc_hybrid *H)
 static inline int tc_hybrid_fits_cache(int64_t product_bytes, int64_t cache_bytes)
 {
   return 5 * product_bytes <= 3 * cache_bytes;
+}
+
+/*
+  Slices that four warps with fragments share. A warp that owns a slice takes as long as the slice is wide: tall rows, which come first, are shared, and where there
+  are so few slices that most of the device would idle, all. Measured on an H200 (docs/performance.md).
+*/
+static inline int32_t tc_hybrid_num_wide(const tc_hybrid *H)
+{
+  const int few = H->num_slices < TC_HYBRID_FEW_SLICES && H->num_slots >= TC_HYBRID_WIDE_MEAN * (int64_t)H->num_sliced;
+
+  return few ? H->num_slices : (H->num_tall + TC_HYBRID_SLICE_ROWS - 1) / TC_HYBRID_SLICE_ROWS;
+}
+
+/* Are the F64 and F32 values of that slice, so wide, by rows? */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int tc_hybrid_by_rows(const tc_hybrid *H, int32_t slice, int32_t width)
+{
+  return slice < H->num_by_rows && width > 2;
+}
+
+/* Where the F64 or F32 value of entry k of a lane is, counted from the first slot of a slice of that width */
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int32_t tc_hybrid_slot(int by_rows, int32_t width, int32_t lane, int32_t k)
+{
+  const int32_t begin = k / 4 * 4, places = width - begin < 4 ? width - begin : 4;
+
+  return TC_HYBRID_SLICE_ROWS * (by_rows ? begin : k) + (by_rows ? places * lane + k - begin : lane);
 }
 
 /* Entries that each lane has in an index block of a slice */

@@ -263,6 +263,7 @@ static device_matrix pack_on_host(const tc_backend *backend, const tc_format *fo
 
   pattern.precision = precision;
   if (format->build(&pattern, view) != TC_OK) device_die(format->name, tc_last_error());
+  if (format->arrange) format->arrange(view, TC_ARITHMETIC_MMA); // what is built on the device keeps the other order
   M = device_pack_view(backend, format, view, A);
   tc_format_destroy(format, view);
   free(view);

@@ -1,4 +1,5 @@
 #include "hybrid_checker.h"
+#include "../src/format/hybrid_values.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +8,7 @@ enum { LANES = 32, MAX_WIDTH = 255 };
 
 /* A slice or a segment: the CSR entry at each place, -1 where there is none; the first of its exponents, and how many there are */
 typedef struct {
-  int32_t width, places, exponent, num_exponents, origin[LANES];
+  int32_t width, places, exponent, num_exponents, origin[LANES], by_rows;
   int64_t entry[MAX_WIDTH + 1][LANES];
 } piece;
 
@@ -230,7 +231,7 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
 {
   static const size_t  bytes_of[] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
   const size_t         bytes      = bytes_of[kind];
-  const int            in_blocks  = bytes <= 2; // the others have slots
+  const int            in_blocks  = bytes <= 2, by_rows = P->by_rows && !in_blocks; // the others have slots, or blocks that end with the last entry
   const unsigned char *byte = (const unsigned char *)K->H->val + 8 * LANES * K->val, *end = byte + 8 * LANES * P->width;
   int                  scale[LANES] = {0};
 
@@ -239,8 +240,8 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
   ASSERT_CASE(kind == first_value_kind(K, P, scale), K->C, "value kind %d, expected %d", kind, first_value_kind(K, P, scale));
   check_exponents(K, P, kind, scale);
   for (int32_t i = 0; i < (in_blocks ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
-    const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES);
-    const int32_t k = in_blocks ? block * P->places + in_block % P->places : i / LANES, lane = in_blocks ? in_block / P->places : i % LANES;
+    const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES), places = by_rows && block == P->width / 4 ? P->width % 4 : P->places;
+    const int32_t k = in_blocks || by_rows ? block * P->places + in_block % places : i / LANES, lane = in_blocks || by_rows ? in_block / places : i % LANES;
     const int64_t entry  = k < P->width ? P->entry[k][lane] : -1;
     const double  value  = entry >= 0 ? K->A->val[entry] : 0.0;
     const float   narrow = (float)value;
@@ -320,6 +321,7 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
       P->origin[lane] = row[lane] / K->row_group * K->row_group;
       in_a_row        = in_a_row && row[lane] == row[0] + lane;
     }
+    P->by_rows       = s < K->H->num_by_rows && P->width > 2;
     P->places        = P->width == 1 ? 1 : P->width == 2 ? 2 : 4;
     P->exponent      = K->H->num_segments + LANES * s;
     P->num_exponents = num;
@@ -358,6 +360,22 @@ void hybrid_check_view(hybrid_checker *K)
   free(P);
 }
 
+/* The same for the order that fragments want: tall slices by rows, or, where slices are few and not narrow, all */
+static void check_arranged(const hybrid_checker *K, tc_hybrid *H)
+{
+  const int      few    = H->num_slices < 4096 && H->num_slots >= 16 * (int64_t)H->num_sliced;
+  hybrid_checker by_row = {.C = K->C, .A = K->A, .H = H, .row_group = K->row_group};
+
+  tc_format_hybrid.arrange(H, TC_ARITHMETIC_FMA);
+  ASSERT_CASE(H->num_by_rows == 0, K->C, "%d slices by rows for scalar arithmetic", H->num_by_rows);
+  tc_format_hybrid.arrange(H, TC_ARITHMETIC_MMA);
+  ASSERT_CASE(H->num_by_rows == (few ? H->num_slices : (H->num_tall + LANES - 1) / LANES), K->C, "%d slices by rows", H->num_by_rows);
+  memset(H->val, TEST_UNWRITTEN, (size_t)H->num_slots * sizeof(double));
+  ASSERT_OK(tc_hybrid_refill_host(H, K->A->val));
+  hybrid_check_view(&by_row);
+  for (int kind = 0; kind < TC_HYBRID_NUM_VALUE_KINDS; ++kind) ASSERT_CASE(by_row.value_kinds[kind] == K->value_kinds[kind], K->C, "%lld pieces of kind %d", (long long)by_row.value_kinds[kind], kind);
+}
+
 hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_precision precision)
 {
   tc_csr         pattern = tc_matrix_pattern(&C->A);
@@ -368,6 +386,7 @@ hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_pre
   pattern.precision = precision;
   test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
   hybrid_check_view(&K);
+  check_arranged(&K, &H);
   tc_format_destroy(&tc_format_hybrid, &H);
   return K;
 }

@@ -1,8 +1,7 @@
 /*
   Conversion on the device without PETSc: test_conversion [-small] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so
-  What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values, also
-  when values change from kind to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77:
-  no usable device.
+  What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values in either order, also when values change from kind
+  to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77: no usable device.
 */
 #include "conversion_bench.h"
 #include "device_cases.h"
@@ -243,6 +242,7 @@ static void check_conversion(const tc_backend *backend, const tc_converter *conv
   different = first_different(backend, format, &host, &local, INDEX | SCRATCH);
   fact(*different == 0, format->name, name, row_group, "packed as on the host", different);
   zero_values(backend, format, &local);
+  for (int i = 0; format->arrange && row_group > 1 && i < 2; ++i) format->arrange(i ? &local : &host, TC_ARITHMETIC_MMA);
   if (*different == 0 && !pattern_only) check_refills(converter, format, name, A, &L, &host, &local);
   backend->release(slab);
   tc_format_destroy(format, &host);

@@ -56,6 +56,8 @@ typedef struct tc_format {
   /* z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, over the packed arrays with the processor's fused multiply-add: the host backend, and the oracle of the device kernels. NULL: for dense blocks only */
   tc_status (*spmv_host)(const void *view, const double *x, const double *y, double *z, int sign);
   tc_precision widest; // in which it can keep values; builds of wider ones fail
+  /* Chooses the order of the values of a built view for kernels of that arithmetic; it is the host's until then, and refills follow it. NULL: there is one order */
+  void (*arrange)(void *view, tc_arithmetic arithmetic);
 } tc_format;
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;

@@ -339,6 +339,14 @@ static void hybrid_stats(const void *view, tc_stats *stats)
   snprintf(stats->classes, sizeof stats->classes, "long %d (%d segments), sliced %d in %d slices, empty %d", H->num_long, H->num_segments, H->num_sliced, H->num_slices, H->num_empty);
 }
 
+/* Fragments want by rows what they multiply */
+static void hybrid_arrange(void *view, tc_arithmetic arithmetic)
+{
+  tc_hybrid *H = view;
+
+  H->num_by_rows = arithmetic == TC_ARITHMETIC_MMA ? tc_hybrid_num_wide(H) : 0;
+}
+
 /* Bytes of the values of a piece */
 static int64_t value_bytes(tc_hybrid_value_kind kind, int32_t width, int32_t places)
 {
@@ -381,4 +389,4 @@ static void hybrid_detail(const void *view, tc_detail *detail)
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64, hybrid_arrange};

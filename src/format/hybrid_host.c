@@ -223,6 +223,7 @@ TC_INLINE eight_portable fma_portable(eight_portable a, eight_portable b, eight_
 
 tc_status tc_hybrid_spmv_host(const void *view, const double *x, const double *y, double *z, int sign)
 {
+  TC_CHECK(((const tc_hybrid *)view)->num_by_rows == 0, TC_ERR_UNSUPPORTED, "product of the host with values by rows");
 #if TC_HOST_X86
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma")) spmv_avx512(view, x, y, z, sign);
   else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) spmv_avx2(view, x, y, z, sign);

@@ -1,6 +1,6 @@
 /*
   What is packed as one piece: a segment or a slice, seen as 32 lanes of up to `width` entries. Entry k of a lane is CSR entry first + stride * k, value slot
-  32 * (val + k) + lane, and place k % places of index block k / places. Pieces are numbered in the order of their slots: segments, then slices.
+  32 * (val + k) + lane unless they are by rows, and place k % places of index block k / places. Pieces are numbered in the order of their slots: segments, then slices.
 */
 #pragma once
 #include "../../kernels/tc_hybrid.h"
@@ -17,6 +17,7 @@ typedef struct {
   int32_t   stride, width, places;
   uint32_t *val, *index; // these are the members of the segment or slice
   uint8_t  *index_kind, *value_kind;
+  int       by_rows;     // tc_hybrid_by_rows()
   int16_t  *exponent; // [num_exponents], of the segment or of each lane; NULL if there are none
   int32_t   num_exponents;
 } tc_hybrid_lanes;
@@ -33,6 +34,7 @@ static inline void tc_hybrid_lanes_of_segment(const tc_hybrid *H, int32_t segmen
   L->index      = &S->index;
   L->index_kind = &S->index_kind;
   L->value_kind = &S->value_kind;
+  L->by_rows    = 0;
 
   L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + segment : NULL;
   L->num_exponents = 1;
@@ -54,6 +56,7 @@ static inline void tc_hybrid_lanes_of_slice(const tc_hybrid *H, int32_t slice, t
   L->index      = &S->index;
   L->index_kind = &S->index_kind;
   L->value_kind = &S->value_kind;
+  L->by_rows    = tc_hybrid_by_rows(H, slice, S->width);
 
   L->exponent      = H->precision == TC_PRECISION_F16 ? H->exponent + H->num_segments + row : NULL;
   L->num_exponents = S->num_rows;

@@ -85,7 +85,7 @@ TC_INLINE int stands_for(float narrow, double value, int rounded)
   return (double)narrow == value || (rounded && fabsf(narrow) >= FLT_MIN && fabsf(narrow) <= FLT_MAX);
 }
 
-TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, int rounded, const double *csr_val, float *to)
+TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, int by_rows, int rounded, const double *csr_val, float *to)
 {
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const double *from = csr_val + L->first[lane];
@@ -94,20 +94,20 @@ TC_INLINE int put_f32(const tc_hybrid_lanes *L, int32_t stride, int rounded, con
       const float value = (float)from[stride * k];
 
       if (!stands_for(value, from[stride * k], rounded)) return 0;
-      to[TC_HYBRID_SLICE_ROWS * k + lane] = value;
+      to[tc_hybrid_slot(by_rows, L->width, lane, k)] = value;
     }
-    for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
+    for (int32_t k = L->count[lane]; k < L->width; ++k) to[tc_hybrid_slot(by_rows, L->width, lane, k)] = 0;
   }
   return 1;
 }
 
-TC_INLINE void put_f64(const tc_hybrid_lanes *L, int32_t stride, const double *csr_val, double *to)
+TC_INLINE void put_f64(const tc_hybrid_lanes *L, int32_t stride, int by_rows, const double *csr_val, double *to)
 {
   for (int32_t lane = 0; lane < TC_HYBRID_SLICE_ROWS; ++lane) {
     const double *from = csr_val + L->first[lane];
 
-    for (int32_t k = 0; k < L->count[lane]; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = from[stride * k];
-    for (int32_t k = L->count[lane]; k < L->width; ++k) to[TC_HYBRID_SLICE_ROWS * k + lane] = 0;
+    for (int32_t k = 0; k < L->count[lane]; ++k) to[tc_hybrid_slot(by_rows, L->width, lane, k)] = from[stride * k];
+    for (int32_t k = L->count[lane]; k < L->width; ++k) to[tc_hybrid_slot(by_rows, L->width, lane, k)] = 0;
   }
 }
 
@@ -174,7 +174,7 @@ TC_INLINE tc_hybrid_value_kind put_16_bits(const tc_hybrid_lanes *L, int32_t str
   return TC_HYBRID_F16;
 }
 
-TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, tc_precision precision, int dictionary_size, const lookup *T, const double *csr_val, void *to)
+TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stride, int by_rows, tc_precision precision, int dictionary_size, const lookup *T, const double *csr_val, void *to)
 {
   if (L->exponent) memset(L->exponent, 0, (size_t)L->num_exponents * sizeof *L->exponent);
   if (dictionary_size > 0 && put_d8(L, stride, T, csr_val, to)) return TC_HYBRID_D8;
@@ -183,8 +183,8 @@ TC_INLINE tc_hybrid_value_kind put_values(const tc_hybrid_lanes *L, int32_t stri
 
     if (kind != TC_HYBRID_F64) return kind;
   }
-  if (put_f32(L, stride, precision != TC_PRECISION_F64, csr_val, to)) return TC_HYBRID_F32;
-  put_f64(L, stride, csr_val, to);
+  if (put_f32(L, stride, by_rows, precision != TC_PRECISION_F64, csr_val, to)) return TC_HYBRID_F32;
+  put_f64(L, stride, by_rows, csr_val, to);
   return TC_HYBRID_F64;
 }
 
@@ -199,8 +199,10 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
     void           *to;
 
     tc_hybrid_lanes_of(H, piece, &L);
-    to            = (double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
-    *L.value_kind = (uint8_t)(L.stride == 1 ? put_values(&L, 1, H->precision, *H->dictionary_size, &T, csr_val, to) : put_values(&L, TC_HYBRID_SLICE_ROWS, H->precision, *H->dictionary_size, &T, csr_val, to));
+    to = (double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val;
+    if (L.by_rows) *L.value_kind = (uint8_t)put_values(&L, 1, 1, H->precision, *H->dictionary_size, &T, csr_val, to);
+    else if (L.stride == 1) *L.value_kind = (uint8_t)put_values(&L, 1, 0, H->precision, *H->dictionary_size, &T, csr_val, to);
+    else *L.value_kind = (uint8_t)put_values(&L, TC_HYBRID_SLICE_ROWS, 0, H->precision, *H->dictionary_size, &T, csr_val, to);
   }
   return TC_OK;
 }

@@ -76,6 +76,15 @@ static tc_status choose_kernel(tc_plan *plan, char *why)
   return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, why);
 }
 
+/* What has just been packed gets its statistics, by these a kernel, and by that an order of the values */
+static tc_status settle(tc_plan *plan, void *view)
+{
+  tc_format_stats(plan->format, view, &plan->stats);
+  TC_CALL(choose_kernel(plan, NULL));
+  if (plan->format->arrange != NULL) plan->format->arrange(view, plan->kernel->arithmetic);
+  return TC_OK;
+}
+
 tc_status tc_plan_create(const tc_backend *backend, const tc_plan_options *options, tc_plan **plan)
 {
   const char         *name;
@@ -153,8 +162,7 @@ tc_status tc_plan_build(tc_plan *plan, const tc_csr *pattern)
   release_arrays(plan);
   TC_CALL(plan->format->build(&A, plan->host_view));
   plan->built = 1;
-  tc_format_stats(plan->format, plan->host_view, &plan->stats);
-  status = choose_kernel(plan, NULL);
+  status = settle(plan, plan->host_view);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
@@ -176,8 +184,7 @@ tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_str
   tc_cache_begin(&plan->cache, TC_CACHE_REBUILD);
   release_arrays(plan);
   TC_CALL(tc_from_backend(plan->backend, plan->converter->build(&A, plan->view, &plan->local, stream)));
-  tc_format_stats(plan->format, plan->view, &plan->stats);
-  status = choose_kernel(plan, NULL);
+  status = settle(plan, plan->view);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
