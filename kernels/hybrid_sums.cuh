@@ -154,6 +154,7 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
       else value[i] = tc_slot_value<value_kind, stays>(val, TC_HYBRID_SLICE_ROWS * (k + 4 * i) + (k + 4 * i < whole ? in_whole : in_rest));
     }
     load_columns(k + 4 * batch);
+    __syncwarp(); // the compiler would put fragments between these loads
 #pragma unroll
     for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
   }
