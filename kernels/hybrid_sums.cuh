@@ -115,8 +115,8 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 }
 
 /*
-  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, whose values are by rows, by one warp; the lane's row `row` of the slice has `length` entries, the longest of the eight `longest`. The next
-  columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
+  Rows 8 * quarter .. 8 * quarter + 7 of a wide slice, whose values are by rows, by one warp; the lane's row `row` of the slice has `length` entries, the longest of
+  the eight `longest`. The next columns, and codes of values, travel together with the present values and their x: one latency for 4 * batch entries of a row instead of two.
 */
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
-constexpr int tc_values_threads   = 128;
+constexpr int tc_values_threads   = 128, tc_values_resident = 9; // 56 registers
 constexpr int tc_values_blocks    = 4096;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
 constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
 constexpr int tc_wide_piece       = 32;                               // places and more in the mean: the block has no other
@@ -121,7 +121,7 @@ __device__ __forceinline__ bool tc_put_staged(const piece &P, const tc_look_up &
     if (!__all_sync(tc_full_warp, fits)) return false;
     if constexpr (sizeof(stored) <= 2) reinterpret_cast<tc_together_stored<stored, places> *>(to)[tc_warp_size * b + P.lane] = packed;
     else {
-      const int left = P.staged() - places * b;
+      const int left = P.staged() - places * b; // F64 by rows is put_by_rows()
 
       if (P.by_rows && left >= places) reinterpret_cast<tc_together_stored<stored, places> *>(to + tc_warp_size * places * b)[P.lane] = packed;
       else {
@@ -140,8 +140,16 @@ template <tc_hybrid_value_kind kind, typename stored, bool rounded, int places, 
 __device__ __forceinline__ bool tc_put_places(piece &P, const tc_look_up &dictionary, double scale, char *val)
 {
   for (int from = 0; from < P.width; from += P.most) {
+    stored *const to = reinterpret_cast<stored *>(val) + tc_warp_size * from;
+
     P.fetch(from);
-    const bool fits = tc_put_staged<kind, stored, rounded, places>(P, dictionary, scale, reinterpret_cast<stored *>(val) + tc_warp_size * from);
+    if constexpr (kind == TC_HYBRID_F64 && !std::is_same_v<piece, tc_short_piece>) {
+      if (P.by_rows) {
+        P.put_by_rows(to);
+        continue;
+      }
+    }
+    const bool fits = tc_put_staged<kind, stored, rounded, places>(P, dictionary, scale, to);
 
     if (kind != TC_HYBRID_F64 && kind != TC_HYBRID_F16 && !P.all(fits)) return false;
   }
@@ -235,7 +243,7 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
           dictionary is there.  Source: tc_hybrid.h
 */
 template <tc_precision precision, typename piece_of>
-static __global__ void __launch_bounds__(tc_values_threads) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
+static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
   extern __shared__ __align__(16) double stages[];
   __shared__ tc_dictionary dictionary;

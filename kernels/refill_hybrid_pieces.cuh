@@ -163,6 +163,41 @@ struct tc_staged_piece : tc_piece_rows {
     for (int p = 0; p < num; ++p) value[p] = p < left ? tc_shared<double>(at + step * p) : padding;
   }
 
+  /* Writes what is staged of a slice by rows, F64: neighbouring threads have neighbouring pairs, of a row and on to the next */
+  __device__ __forceinline__ void put_by_rows(double *to) const
+  {
+    const int pair = 2 * (lane % 2);
+    uint32_t  at[2];
+    int       left[2]; // of the rows of this thread's pairs
+
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      at[j]   = __shfl_sync(tc_full_warp, own, (lane + tc_warp_size * j) / 2) + static_cast<int>(sizeof(double)) * pair;
+      left[j] = __shfl_sync(tc_full_warp, count, (lane + tc_warp_size * j) / 2) - from - pair;
+    }
+    for (int k = tc_most_places * warp; k < staged(); k += tc_most_places * team) {
+      double *const block = to + tc_warp_size * k;
+      const int     rest  = staged() - k;
+
+      if (rest >= tc_most_places) {
+#pragma unroll
+        for (int j = 0; j < 2; ++j) {
+          const uint32_t own_pair = at[j] + static_cast<int>(sizeof(double)) * k;
+
+          __stcs(reinterpret_cast<double2 *>(block) + lane + tc_warp_size * j, double2{k < left[j] ? tc_shared<double>(own_pair) : 0.0, k + 1 < left[j] ? tc_shared<double>(own_pair + sizeof(double)) : 0.0});
+        }
+      } else {
+        double value[tc_most_places];
+
+        values(k, 0.0, value);
+#pragma unroll
+        for (int p = 0; p < tc_most_places; ++p) {
+          if (p < rest) block[rest * lane + p] = value[p];
+        }
+      }
+    }
+  }
+
   __device__ __forceinline__ void open(const tc_piece_rows &rows)
   {
     static_cast<tc_piece_rows &>(*this) = rows;

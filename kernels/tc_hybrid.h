@@ -143,9 +143,6 @@ static inline int tc_hybrid_by_rows(const tc_hybrid *H, int32_t slice, int32_t w
 }
 
 /* Where the F64 or F32 value of entry k of a lane is, counted from the first slot of a slice of that width */
-#ifdef __CUDACC__
-__host__ __device__
-#endif
 static inline int32_t tc_hybrid_slot(int by_rows, int32_t width, int32_t lane, int32_t k)
 {
   const int32_t begin = k / 4 * 4, places = width - begin < 4 ? width - begin : 4;

@@ -17,7 +17,7 @@ typedef struct {
   int32_t   stride, width, places;
   uint32_t *val, *index; // these are the members of the segment or slice
   uint8_t  *index_kind, *value_kind;
-  int       by_rows;     // tc_hybrid_by_rows()
+  int       by_rows;  // tc_hybrid_by_rows()
   int16_t  *exponent; // [num_exponents], of the segment or of each lane; NULL if there are none
   int32_t   num_exponents;
 } tc_hybrid_lanes;

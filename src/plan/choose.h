@@ -38,7 +38,7 @@ double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats
 
 /*
   Is it worth timing the other way at all? Columns packed into 2 bytes per entry or less, or into 2.5 with the lists of rows, are regular; of the 79 matrices of
-  docs/gpu-report.md cuSPARSE was faster on none of these, and on some of those with 2.38 and 2.67, and more.
+  docs/gpu-report.md cuSPARSE was faster on none of these, and on some of those with more, from id2003_aug on, which has 2.38, and 2.67 with the lists.
 */
 int tc_choose_in_doubt(const tc_stats *stats);
 
