@@ -68,6 +68,32 @@ __device__ __forceinline__ int32_t tc_column(const char *block, int lane, int pl
   return tc_decode_column<kind>(raw, base, origin);
 }
 
+/* One column of block after block of four places: that place of that lane */
+template <tc_hybrid_index_kind kind>
+struct tc_columns_of_place {
+  using stored = std::conditional_t<kind == TC_HYBRID_U8, uint8_t, std::conditional_t<kind == TC_HYBRID_U16, uint16_t, int32_t>>;
+  const char *entry, *base;
+
+  __device__ __forceinline__ tc_columns_of_place(const char *block, int lane, int place) : entry(block + tc_bases_bytes<kind> + (4 * lane + place) * tc_entry_bytes<kind>), base(block + place * static_cast<int>(sizeof(int32_t)))
+  {
+    if (kind != TC_HYBRID_SHIFT) tc_keep(entry); // else both would be computed again from `block` at every step, in more registers
+    if (kind != TC_HYBRID_I32) tc_keep(base);
+  }
+
+  __device__ __forceinline__ int32_t column(int block, int32_t origin) const
+  {
+    const int at = block * tc_block_bytes<kind>;
+
+    return tc_decode_column<kind>(kind == TC_HYBRID_SHIFT ? 0 : __ldg(reinterpret_cast<const stored *>(entry + at)), kind == TC_HYBRID_I32 ? 0 : __ldg(reinterpret_cast<const int32_t *>(base + at)), origin);
+  }
+
+  __device__ __forceinline__ void advance(int blocks)
+  {
+    entry += blocks * tc_block_bytes<kind>;
+    base += blocks * tc_block_bytes<kind>;
+  }
+};
+
 /* The four columns of a lane */
 template <tc_hybrid_index_kind kind>
 struct tc_columns4 {
@@ -128,21 +154,26 @@ __device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, i
   return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
 }
 
-/* The F64 or F32 value of a slot */
+/* A value as it is stored, not of D8 */
 template <tc_hybrid_value_kind kind, bool stays>
-__device__ __forceinline__ double tc_slot_value(const char *val, int slot)
+__device__ __forceinline__ double tc_stored_value(const void *at)
 {
-  using stored = std::conditional_t<kind == TC_HYBRID_F64, double, float>;
-  return tc_load_packed<stays>(reinterpret_cast<const stored *>(val) + slot);
+  if constexpr (kind == TC_HYBRID_F64) return tc_load_packed<stays>(static_cast<const double *>(at));
+  else if constexpr (kind == TC_HYBRID_F32) return tc_load_packed<stays>(static_cast<const float *>(at));
+  else return tc_widen16<kind>(tc_load_packed<stays>(static_cast<const uint16_t *>(at)));
 }
+
+template <tc_hybrid_value_kind kind>
+constexpr int tc_bytes_of_value = kind == TC_HYBRID_F64 ? 8 : kind == TC_HYBRID_F32 ? 4 : tc_is_16_bits<kind> ? 2 : 1;
 
 /* One value, not by rows: slot k + place of a lane */
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
-  if constexpr (kind == TC_HYBRID_F64 || kind == TC_HYBRID_F32) return tc_slot_value<kind, stays>(val, TC_HYBRID_SLICE_ROWS * (k + place) + lane);
-  else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(tc_load_packed<stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
-  else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+  const bool in_blocks = tc_bytes_of_value<kind> <= 2;
+
+  if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+  else return tc_stored_value<kind, stays>(val + tc_bytes_of_value<kind> * (in_blocks ? TC_HYBRID_SLICE_ROWS * k + lane * places + place : TC_HYBRID_SLICE_ROWS * (k + place) + lane));
 }
 
 /* The values of that slot and of the next lane's, `lane` even, of a block of four places; padding is 0 */

@@ -122,42 +122,49 @@ template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
   constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
-  const char *block = tc_index_block(H, S.index);
-  const char *val   = tc_value_base(H, S.val);
-  const int   whole = S.width / 4 * 4, in_whole = 4 * row + place, in_rest = S.width % 4 * row + place; // places of blocks of four; this lane's slot in one, and in the block after them
-  int32_t     column[batch];
-  uint32_t    code[batch];
+  constexpr int bytes = tc_bytes_of_value<value_kind>;
+  const char   *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
+  int32_t       column[batch];
+  uint32_t      code[batch];
+
+  tc_columns_of_place<index_kind> columns(tc_index_block(H, S.index), row, place);
 
   auto load_columns = [&](int k) {
 #pragma unroll
-    for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? tc_column<index_kind>(block + i * tc_block_bytes<index_kind>, row, place, 4, origin) : TC_HYBRID_PAD;
+    for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? columns.column(i, origin) : TC_HYBRID_PAD;
+    columns.advance(batch);
     if constexpr (value_kind == TC_HYBRID_D8) {
 #pragma unroll
-      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? tc_code(val, k + 4 * i, place, row, 4) : 0;
+      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? __ldg(reinterpret_cast<const uint8_t *>(own) + TC_HYBRID_BLOCK * i) : 0;
+      own += TC_HYBRID_BLOCK * batch;
     }
-    block += batch * tc_block_bytes<index_kind>;
   };
-
-  load_columns(0);
-  tc_between_kernels(early);
-#pragma unroll 1
-  for (int k = 0; k < longest; k += 4 * batch) {
+  auto add = [&](int k, auto rest) {
     double value[batch], gathered[batch];
 
 #pragma unroll
     for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
 #pragma unroll
     for (int i = 0; i < batch; ++i) {
+      const int missing = rest.value && bytes > 2 ? max(4 - (S.width - k - 4 * i), 0) : 0; // places of a last block by rows
+
       if (k + 4 * i + place >= length) value[i] = 0.0;
       else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
-      else if constexpr (tc_is_16_bits<value_kind>) value[i] = tc_value<value_kind, stays>(H, val, k + 4 * i, place, row, 4);
-      else value[i] = tc_slot_value<value_kind, stays>(val, TC_HYBRID_SLICE_ROWS * (k + 4 * i) + (k + 4 * i < whole ? in_whole : in_rest));
+      else value[i] = tc_stored_value<value_kind, stays>(own + bytes * (TC_HYBRID_BLOCK * i - missing * row));
     }
-    load_columns(k + 4 * batch);
-    __syncwarp(); // the compiler would put fragments between these loads
+    if (value_kind != TC_HYBRID_D8) own += bytes * TC_HYBRID_BLOCK * batch;
+    if (!rest.value) load_columns(k + 4 * batch);
 #pragma unroll
     for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
-  }
+  };
+  const int end = min(longest, S.width / 4 * 4 - 4 * batch + 1);
+  int       k   = 0;
+
+  load_columns(0);
+  tc_between_kernels(early);
+#pragma unroll 1
+  for (; k < end; k += 4 * batch) add(k, std::false_type());
+  add(k, std::true_type()); // the last block may be narrower, which the loop is faster for not asking
 }
 
 /*
