@@ -50,7 +50,7 @@ def last_results(rows):
         elif name in failures:
             why = f'{why}; failed in a run before: {failures[name]}'
         tests[name] = {'name': name, 'status': status, 'why': why}
-    return list(tests.values())
+    return [tests[name] for name in sorted(tests)]  # the kit has them in the order of their ends
 
 
 def read_report(folders, environment):

@@ -61,7 +61,7 @@ flavour() { # opt or debug: whose libraries are found
   bin=$work/$1/bin plugin=$work/$1/lib/libaijtccusparse.so
 }
 
-# --- jobs: several at a time, results in the order of their start
+# --- jobs: several at a time; each leaves its result when it ends, so that a run that is cut short keeps those, and its log at the end of the stage, in the order of their start
 
 job_number=0
 new_jobs() {
@@ -79,18 +79,19 @@ job() { # name, command with arguments
   job_number=$((job_number + 1))
   file=$jobs/$(printf '%04d' "$job_number")
   printf '%s\n' "$name" >"$file.name"
-  { "$@" >"$file.log" 2>&1 </dev/null; } &
+  {
+    "$@" >"$file.log" 2>&1 </dev/null
+    result "$name" "$(tail -n 1 "$file.log" | cut -f 1)" "$(tail -n 1 "$file.log" | cut -s -f 2)"
+  } &
 }
 
 end_jobs() { # log file
-  local log name
+  local log
   wait
   for log in "$jobs"/*.log; do
     [ -f "$log" ] || continue
-    name=$(cat "${log%.log}.name")
-    printf '=== %s\n' "$name" >>"$1"
+    printf '=== %s\n' "$(cat "${log%.log}.name")" >>"$1"
     cat "$log" >>"$1"
-    result "$name" "$(tail -n 1 "$log" | cut -f 1)" "$(tail -n 1 "$log" | cut -s -f 2)"
   done
 }
 
