@@ -252,6 +252,32 @@ static void dictionaries_of_every_size(void **state)
   tc_matrix_free(&C.A);
 }
 
+/* What is by rows is for fragments: the host says so and writes nothing; arranged for scalar arithmetic again, it multiplies */
+static void values_by_rows(void **state)
+{
+  const tc_generator *limits = tc_generator_find("limits");
+  test_case           C      = {"by rows", 0, {0}};
+  double             *x, *z;
+  tc_hybrid           H;
+
+  (void)state;
+  ASSERT_OK(tc_generate(limits, limits->tiny, 1, &C.A));
+  test_pack(&tc_format_hybrid, &C.A, &H);
+  x = test_random(C.A.num_cols, 1);
+  z = test_guarded(C.A.num_rows);
+  for (int32_t r = 0; r < C.A.num_rows; ++r) z[r] = 7;
+  tc_format_hybrid.arrange(&H, TC_ARITHMETIC_MMA);
+  assert_true(H.num_by_rows > 0);
+  assert_int_equal(tc_hybrid_spmv_host_of_this_test(&H, x, NULL, z, 1), TC_ERR_UNSUPPORTED);
+  for (int32_t r = 0; r < C.A.num_rows; ++r) assert_true(z[r] == 7);
+  tc_format_hybrid.arrange(&H, TC_ARITHMETIC_HOST);
+  check_products(&C, &C.A, &H, x, NUM_USES);
+  tc_format_destroy(&tc_format_hybrid, &H);
+  test_guarded_free(x);
+  test_guarded_free(z);
+  tc_matrix_free(&C.A);
+}
+
 static void all_generators(void **state)
 {
   (void)state;
@@ -267,6 +293,7 @@ int main(void)
     cmocka_unit_test(negative_zeros),
     cmocka_unit_test(values_that_are_not_finite),
     cmocka_unit_test(dictionaries_of_every_size),
+    cmocka_unit_test(values_by_rows),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);
