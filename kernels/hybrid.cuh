@@ -170,10 +170,12 @@ constexpr int tc_bytes_of_value = kind == TC_HYBRID_F64 ? 8 : kind == TC_HYBRID_
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
-  const bool in_blocks = tc_bytes_of_value<kind> <= 2;
+  const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
 
-  if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
-  else return tc_stored_value<kind, stays>(val + tc_bytes_of_value<kind> * (in_blocks ? TC_HYBRID_SLICE_ROWS * k + lane * places + place : TC_HYBRID_SLICE_ROWS * (k + place) + lane));
+  if constexpr (kind == TC_HYBRID_F64) return tc_stored_value<kind, stays>(reinterpret_cast<const double *>(val) + slot);
+  else if constexpr (kind == TC_HYBRID_F32) return tc_stored_value<kind, stays>(reinterpret_cast<const float *>(val) + slot);
+  else if constexpr (tc_is_16_bits<kind>) return tc_stored_value<kind, stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
+  else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
 }
 
 /* The values of that slot and of the next lane's, `lane` even, of a block of four places; padding is 0 */

@@ -4,8 +4,8 @@
 /*
   tc_spmm_slice_kernel - C = A B or C += A B on the slices of a tc_hybrid, B and C column-major and read and written as they are
 
-  Work:   a warp per slice and tc_slice_columns columns; the blocks of a slice for one group of columns after the other are neighbours, so that the slice is read from
-          memory once
+  Work:   a warp per slice and tc_slice_columns columns; the blocks of a slice for tc_slice_groups groups of columns are neighbours, so that the slice is read from memory
+          once for all of them; what rows further on read of so many columns of B stays in the L2 cache
   Lanes:  a lane owns a row, its sums for all the columns in registers. Where consecutive rows touch consecutive columns the loads of B coalesce by themselves
   Arrays: the device view of the matrix; B, C column-major; all device
   Writes: C once for each row of a slice
@@ -14,6 +14,7 @@
 */
 constexpr int tc_slice_threads = 128;
 constexpr int tc_slice_columns = 8;
+constexpr int tc_slice_groups  = 8;
 
 /* Adds one entry of the lane's row to the sums of all columns */
 __device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
@@ -51,10 +52,11 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
   }
 }
 
-static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups)
+static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups, int32_t slice_blocks)
 {
-  const int     lane = threadIdx.x % tc_warp_size, group = blockIdx.x % groups, columns = min(args.n - group * tc_slice_columns, tc_slice_columns);
-  const int32_t s = blockIdx.x / groups * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size;
+  const int32_t first_group = blockIdx.x / (tc_slice_groups * slice_blocks) * tc_slice_groups, in_pass = blockIdx.x - first_group * slice_blocks, width = min(groups - first_group, tc_slice_groups);
+  const int     lane = threadIdx.x % tc_warp_size, group = first_group + in_pass % width, columns = min(args.n - group * tc_slice_columns, tc_slice_columns);
+  const int32_t s = in_pass / width * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size;
   const double *b = args.b + group * tc_slice_columns * args.ldb;
   double       *c = args.c + group * tc_slice_columns * args.ldc;
   double        sum[tc_slice_columns] = {};
@@ -150,9 +152,9 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
   const cudaStream_t  s      = static_cast<cudaStream_t>(stream);
   constexpr int64_t   warps  = tc_slice_threads / tc_warp_size;
   const int32_t       groups = tc_column_groups(args->n), width = groups * tc_slice_columns;
-  const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
+  const int64_t       slice_blocks = (H->num_slices + warps - 1) / warps, piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
 
-  TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, (H->num_slices + warps - 1) / warps * groups, tc_slice_threads, 0, s, *H, *args, groups));
+  TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, slice_blocks * groups, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)slice_blocks));
   TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)piece_blocks));
   return tc_add_segments<double>("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
 }
