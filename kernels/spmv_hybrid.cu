@@ -11,13 +11,14 @@
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
   Writes: z once for each row; partial and arrived for long rows (long_rows.cuh). Two products with one matrix must not overlap.
-  Launch: 128 (mma), 128 or 512 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: tc_hybrid.h, docs/formats.md; diagonal of a tensor-core tile: Lu and
+  Launch: 128 (mma), 128, 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: tc_hybrid.h, docs/formats.md; diagonal of a tensor-core tile: Lu and
           Liu, SC'23, section 3
 */
 constexpr int tc_hybrid_mma_threads = 32 * tc_team; // a slice or a segment per block
 constexpr int tc_hybrid_fma_threads = 1024;         // at most
 constexpr int tc_local_threads      = 128;
-constexpr int tc_scattered_threads  = 512; // a large block keeps the x of neighbouring rows in one L1 cache
+constexpr int tc_scattered_threads  = 512;  // a large block keeps the x of neighbouring rows in one L1 cache,
+constexpr int tc_windowed_threads   = 1024; // the more so where that is read again and again
 
 /*
   The kernel's ways: fragments of a slice whose loads are in flight together, none for scalar lanes; whether there may be values of 16 bits, which are kept out of the
@@ -172,12 +173,6 @@ static int32_t blocks_for(int64_t work, int64_t per_block)
   return (int32_t)((work + per_block - 1) / per_block);
 }
 
-/* Do columns need 16 bits and more, so that gathers scatter? U8 and SHIFT take at most 1.5 bytes per slot with their bases */
-static bool scattered(const tc_hybrid *H)
-{
-  return 16 * H->index_units > 2 * H->num_slots;
-}
-
 /* What a launch asks of the present device, which answers once for each thread */
 struct tc_device_size {
   int device, num_sms, cache_bytes; // L2
@@ -196,6 +191,21 @@ static tc_status device_size(const char *name, const tc_device_size **size)
   }
   *size = &known;
   return TC_OK;
+}
+
+/*
+  Threads of a block of scalar lanes, more where columns need 16 bits and more, so that gathers scatter (U8 and SHIFT take at most 1.5 bytes per slot with their bases), and the most
+  where they need no more than that, rows are long and the device is full four times: the rows of a block then read much of the same x. Measured on an H200 with 512 and 1024, ms:
+  stencil27_window:128 0.1496 and 0.1402; four of every five columns of 32 bits or random ones, circuit:3000000 0.1090 and 0.1117, like_eu-2005 0.126 and 0.142, rmat:20 0.164
+  and 0.196.
+*/
+static int scalar_threads(const tc_hybrid *H, int most, const tc_device_size *size)
+{
+  const int64_t bytes = 16 * H->index_units, threads = (int64_t)tc_warp_size * H->num_slices;
+  const bool    windowed = bytes <= 3 * H->num_slots && H->num_slots >= TC_HYBRID_WIDE_MEAN * (int64_t)H->num_sliced && threads >= 4 * 2048 * (int64_t)size->num_sms;
+
+  if (bytes <= 2 * H->num_slots) return tc_local_threads;
+  return windowed && most >= tc_windowed_threads ? tc_windowed_threads : tc_scattered_threads;
 }
 
 /* Does the packed matrix stay in the L2 cache from one product to the next? */
@@ -226,7 +236,7 @@ static void spread_quarters(const tc_hybrid *H, int32_t narrow_blocks, const tc_
 /*
   What begins last ends last, and a warp that owns a slice takes 0.15 us for each entry of a row, several times as long as four warps that share one. So wide slices, the longest of
   which take longest, come first only where they are fewer thread blocks than the others. Measured (H200) with all slices wide, so that none is left to end last: like_shipsec1
-  0.0269 to 0.0197 ms, 3% of its slices having been narrow.
+  0.0269 to 0.0197 ms, 2.5% of its slices having been narrow.
 */
 static void order_slices(int32_t narrow_blocks, tc_hybrid_grid *grid)
 {
@@ -279,12 +289,13 @@ static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybri
 template <bool mma, bool with_16_bits, typename V>
 static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
-  const tc_hybrid      *H       = static_cast<const tc_hybrid *>(view);
-  const int             threads = mma ? tc_hybrid_mma_threads : scattered(H) ? tc_scattered_threads : tc_local_threads, warps = threads / tc_warp_size;
-  tc_hybrid_grid        grid    = {};
+  const tc_hybrid      *H    = static_cast<const tc_hybrid *>(view);
+  tc_hybrid_grid        grid = {};
   const tc_device_size *size;
 
   TC_CALL(device_size(name, &size));
+  const int threads = mma ? tc_hybrid_mma_threads : scalar_threads(H, with_16_bits && H->num_segments > 0 ? tc_scattered_threads : tc_hybrid_fma_threads, size), warps = threads / tc_warp_size;
+
   grid.num_wide     = mma ? tc_hybrid_num_wide(H) : 0;
   TC_CHECK(H->num_by_rows == grid.num_wide, TC_ERR_ARG, "%s: %d slices have their values by rows, expected %d", name, H->num_by_rows, grid.num_wide);
   grid.segments_end = blocks_for(H->num_segments, warps / tc_team);
