@@ -8,7 +8,9 @@ enum {
   FEW         = 4,  // columns that are not worth a panel, ...
   TOGETHER    = 4,  // ... for which so many rows at most are summed up side by side, ...
   LONG_MEAN   = 16, // ... if they have so many entries in the mean; then three columns are worth one
-  TILE_ROWS   = 8,  // rows whose sums are turned from rows into columns at a time
+  PAIR_MEAN   = 32, // entries of the mean row from which two rows go through a panel side by side, ...
+  FAR         = 1400000, // ... unless they come from memory, 12 bytes each: that takes up to a third longer with two streams
+  TILE_ROWS   = 8,       // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
 _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
@@ -24,6 +26,13 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
   if (n <= few || A->nnz < 6 * (int64_t)A->num_rows) return 0;
   return n < WIDTH ? n : WIDTH;
 }
+
+/* Hides from the compiler how a pointer came about, from which it would make the next one at every use, in place of a register for each */
+#ifdef __GNUC__
+  #define KEEP(pointer) __asm__("" : "+r"(pointer))
+#else
+  #define KEEP(pointer) (void)(pointer)
+#endif
 
 /* By what the sums of the columns of a panel are multiplied, one after the other */
 typedef struct {

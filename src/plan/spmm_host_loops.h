@@ -5,10 +5,20 @@
   A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
 */
 
+/*
+  The last column also stands for those that there are none of, whose sums nobody reads: with a condition a compiler makes masked loads, and those of columns that are not there
+  take hundreds of cycles each where nothing is mapped.
+*/
 TARGET static inline void NAME(pack)(int32_t rows, int32_t n, const double *b, int64_t ldb, double *restrict panel)
 {
-  for (int32_t k = 0; k < rows; ++k) {
-    for (int32_t j = 0; j < WIDTH; ++j) panel[WIDTH * (int64_t)k + j] = j < n ? b[k + j * ldb] : 0.0;
+  const double *column[WIDTH];
+
+  for (int32_t k = 0; n == WIDTH && k < rows; ++k) {
+    for (int32_t j = 0; j < WIDTH; ++j) panel[WIDTH * (int64_t)k + j] = b[k + j * ldb];
+  }
+  for (int32_t j = 0; j < WIDTH; ++j) column[j] = b + (j < n ? j : n - 1) * ldb;
+  for (int32_t k = 0; n < WIDTH && k < rows; ++k) {
+    for (int32_t j = 0; j < WIDTH; ++j) panel[WIDTH * (int64_t)k + j] = column[j][k];
   }
 }
 
@@ -19,37 +29,83 @@ TARGET static inline void NAME(unpack)(int32_t rows, int32_t n, const double *re
   }
 }
 
-/* C for n <= WIDTH columns; `scales` NULL: none */
+/* The chains of `num` entries, from first[r] on, of each of `rows` rows, a constant where this is called */
+TARGET static inline __attribute__((always_inline)) void NAME(panel_chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, const double *panel, SUMS sum[])
+{
+  for (int32_t e = 0; e < num; ++e) {
+    for (int r = 0; r < rows; ++r) sum[r] = STEP(sum[r], A->val[first[r] + e], panel + WIDTH * (int64_t)A->col[first[r] + e]);
+  }
+}
+
+/* The sum of a segment to those before; `scales` NULL: none */
+TARGET static inline __attribute__((always_inline)) SUMS NAME(add_segment)(SUMS total, SUMS sum, const panel_scales *scales)
+{
+  if (scales) sum = MULTIPLY(MULTIPLY(sum, LOAD(scales->first)), LOAD(scales->second));
+  return ADD(total, sum);
+}
+
+TARGET static inline SUMS NAME(panel_row)(const tc_csr_view *A, int32_t row, const double *panel, const panel_scales *scales)
+{
+  const int32_t end   = A->row_ptr[row + 1];
+  SUMS          total = ZERO();
+
+  for (int32_t e = A->row_ptr[row], num; e < end; e += num) {
+    SUMS sum[1] = {ZERO()};
+
+    num = end - e < TC_SPMM_SEGMENT ? end - e : TC_SPMM_SEGMENT;
+    NAME(panel_chains)(A, 1, &e, num, panel, sum);
+    total = NAME(add_segment)(total, sum[0], scales);
+  }
+  return total;
+}
+
+/* Two rows, side by side as far as the shorter one goes, so that neither waits for its own sums */
+TARGET static inline void NAME(panel_pair)(const tc_csr_view *A, int32_t row, const double *panel, const panel_scales *scales, double *to)
+{
+  const int32_t *row_ptr = A->row_ptr + row;
+  const int32_t  length[2] = {row_ptr[1] - row_ptr[0], row_ptr[2] - row_ptr[1]}, shorter = length[0] < length[1] ? length[0] : length[1];
+  SUMS           sum[2] = {ZERO(), ZERO()};
+
+  if (length[0] > TC_SPMM_SEGMENT || length[1] > TC_SPMM_SEGMENT) {
+    for (int r = 0; r < 2; ++r) STORE(to + WIDTH * r, NAME(panel_row)(A, row + r, panel, scales));
+    return;
+  }
+  NAME(panel_chains)(A, 2, row_ptr, shorter, panel, sum);
+  for (int r = 0; r < 2; ++r) {
+    const int32_t rest = row_ptr[r] + shorter;
+
+    NAME(panel_chains)(A, 1, &rest, length[r] - shorter, panel, sum + r);
+    STORE(to + WIDTH * r, NAME(add_segment)(ZERO(), sum[r], scales));
+  }
+}
+
+/* C for n <= WIDTH columns */
 TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const double *panel, const panel_scales *scales, double *c, int64_t ldc, int add)
 {
+  const int pairs = A->nnz >= PAIR_MEAN * (int64_t)A->num_rows && A->nnz < FAR;
+
+  _Static_assert(TILE_ROWS % 2 == 0, "pairs of rows");
   for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
     const int32_t rows = A->num_rows - first < TILE_ROWS ? A->num_rows - first : TILE_ROWS;
     double        tile[TILE_ROWS * WIDTH];
+    int32_t       r = 0;
 
-    for (int32_t r = 0; r < rows; ++r) {
-      const int32_t end   = A->row_ptr[first + r + 1];
-      int32_t       e     = A->row_ptr[first + r];
-      SUMS          total = ZERO();
-
-      while (e < end) {
-        const int32_t stop = end - e < TC_SPMM_SEGMENT ? end : e + TC_SPMM_SEGMENT;
-        SUMS          sum  = ZERO();
-
-        for (; e < stop; ++e) sum = STEP(sum, A->val[e], panel + WIDTH * (int64_t)A->col[e]);
-        if (scales) sum = MULTIPLY(MULTIPLY(sum, LOAD(scales->first)), LOAD(scales->second));
-        total = ADD(total, sum);
-      }
-      STORE(tile + WIDTH * r, total);
-    }
+    for (; pairs && r + 2 <= rows; r += 2) NAME(panel_pair)(A, first + r, panel, scales, tile + WIDTH * r);
+    for (; r < rows; ++r) STORE(tile + WIDTH * r, NAME(panel_row)(A, first + r, panel, scales));
     NAME(unpack)(rows, n, tile, c + first, ldc, add);
   }
 }
 
-/* The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows and n are constants where this is called */
-TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, const double *b, int64_t ldb, double sum[][FEW])
+/* The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows, n and `keep` are constants where this is called. `keep`: a register for each column, where rows are short. */
+TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, int keep, const double *b, int64_t ldb, double sum[][FEW])
 {
   const int32_t *col[TOGETHER];
-  const double  *val[TOGETHER];
+  const double  *val[TOGETHER], *column[FEW];
+
+  for (int j = 0; j < n; ++j) {
+    column[j] = b + j * ldb;
+    if (keep) KEEP(column[j]);
+  }
 
   for (int r = 0; r < rows; ++r) {
     col[r] = A->col + first[r];
@@ -57,7 +113,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_c
   }
   for (int32_t e = 0; e < num; ++e) {
     for (int r = 0; r < rows; ++r) {
-      for (int j = 0; j < n; ++j) sum[r][j] = fma(val[r][e], b[col[r][e] + j * ldb], sum[r][j]);
+      for (int j = 0; j < n; ++j) sum[r][j] = fma(val[r][e], rows == 1 ? column[j][col[r][e]] : b[col[r][e] + j * ldb], sum[r][j]);
     }
   }
 }
@@ -67,20 +123,45 @@ TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const 
   for (int j = 0; j < n; ++j) c[j * ldc] = add ? c[j * ldc] + (sum[j] + 0.0) : sum[j] + 0.0;
 }
 
-/* An element of C for each of n columns of a row */
-TARGET static inline __attribute__((always_inline)) void NAME(row_product)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+/* The sums of a row of more than one segment for n columns */
+TARGET static inline __attribute__((always_inline)) void NAME(segments)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double total[FEW])
 {
-  const int32_t end        = A->row_ptr[row + 1];
-  double        total[FEW] = {0};
+  const int32_t end = A->row_ptr[row + 1];
 
   for (int32_t e = A->row_ptr[row], num; e < end; e += num) {
     double sum[1][FEW] = {{0}};
 
     num = end - e < TC_SPMM_SEGMENT ? end - e : TC_SPMM_SEGMENT;
-    NAME(chains)(A, 1, &e, num, n, b, ldb, sum);
+    NAME(chains)(A, 1, &e, num, n, 0, b, ldb, sum);
     for (int j = 0; j < n; ++j) total[j] += sum[0][j];
   }
-  NAME(put)(n, total, c + row, ldc, add);
+}
+
+/* Apart, so that what is called for every row stays small */
+TARGET static __attribute__((noinline)) void NAME(long_row)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double total[FEW])
+{
+  if (n == 4) NAME(segments)(A, row, 4, b, ldb, total);
+  else if (n == 3) NAME(segments)(A, row, 3, b, ldb, total);
+  else if (n == 2) NAME(segments)(A, row, 2, b, ldb, total);
+  else NAME(segments)(A, row, 1, b, ldb, total);
+}
+
+/* An element of C for each of n columns of a row */
+TARGET static inline __attribute__((always_inline)) void NAME(row_product)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+{
+  const int32_t begin = A->row_ptr[row], end = A->row_ptr[row + 1];
+
+  if (end - begin > TC_SPMM_SEGMENT) {
+    double total[FEW] = {0};
+
+    NAME(long_row)(A, row, n, b, ldb, total);
+    NAME(put)(n, total, c + row, ldc, add);
+  } else {
+    double sum[1][FEW] = {{0}};
+
+    NAME(chains)(A, 1, &begin, end - begin, n, n < FEW, b, ldb, sum); // there are not enough registers for all four
+    NAME(put)(n, sum[0], c + row, ldc, add);
+  }
 }
 
 /* C for n columns without a panel: a few rows side by side as far as the shortest of them goes, so that none waits for its own sums */
@@ -103,16 +184,30 @@ TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(co
       for (int r = 0; r < rows; ++r) NAME(row_product)(A, row + r, n, b, ldb, c, ldc, add);
       continue;
     }
-    NAME(chains)(A, rows, row_ptr, shortest, n, b, ldb, sum);
+    NAME(chains)(A, rows, row_ptr, shortest, n, 0, b, ldb, sum);
     for (int r = 0; r < rows; ++r) {
       const int32_t rest = row_ptr[r] + shortest;
 
-      NAME(chains)(A, 1, &rest, row_ptr[r + 1] - rest, n, b, ldb, sum + r);
+      NAME(chains)(A, 1, &rest, row_ptr[r + 1] - rest, n, 0, b, ldb, sum + r);
       NAME(put)(n, sum[r], c + row + r, ldc, add);
     }
   }
   for (; row < A->num_rows; ++row) NAME(row_product)(A, row, n, b, ldb, c, ldc, add);
 }
+
+/* For each a function of its own, whose loops have the registers to themselves */
+#define DIRECT(rows, n) \
+  TARGET static __attribute__((noinline)) void NAME(direct_##rows##_##n)(const tc_csr_view *A, const double *b, int64_t ldb, double *c, int64_t ldc, int add) \
+  { \
+    NAME(direct_product)(A, rows, n, b, ldb, c, ldc, add); \
+  }
+DIRECT(1, 4)
+DIRECT(1, 3)
+DIRECT(2, 2)
+DIRECT(1, 2)
+DIRECT(4, 1)
+DIRECT(1, 1)
+#undef DIRECT
 
 TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
 {
@@ -129,12 +224,12 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
       continue;
     }
     n = args->n - j < FEW ? args->n - j : FEW;
-    if (n == 4) NAME(direct_product)(A, 1, 4, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 3) NAME(direct_product)(A, 1, 3, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 2 && long_rows) NAME(direct_product)(A, 2, 2, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 2) NAME(direct_product)(A, 1, 2, b, args->ldb, c, args->ldc, args->add);
-    else if (long_rows) NAME(direct_product)(A, 4, 1, b, args->ldb, c, args->ldc, args->add);
-    else NAME(direct_product)(A, 1, 1, b, args->ldb, c, args->ldc, args->add);
+    if (n == 4) NAME(direct_1_4)(A, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 3) NAME(direct_1_3)(A, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 2 && long_rows) NAME(direct_2_2)(A, b, args->ldb, c, args->ldc, args->add);
+    else if (n == 2) NAME(direct_1_2)(A, b, args->ldb, c, args->ldc, args->add);
+    else if (long_rows) NAME(direct_4_1)(A, b, args->ldb, c, args->ldc, args->add);
+    else NAME(direct_1_1)(A, b, args->ldb, c, args->ldc, args->add);
   }
 }
 
