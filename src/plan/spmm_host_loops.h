@@ -1,12 +1,12 @@
 /*
-  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY and STORE, and includes this
-  file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
+  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY, STORE and, for all, KEEP, and
+  includes this file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
 
   A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
 */
 
 /*
-  The last column also stands for those that there are none of, whose sums nobody reads: with a condition a compiler makes masked loads, and those of columns that are not there
+  Columns to a panel. The last one also stands for those that there are none of, whose sums nobody reads: with a condition a compiler makes masked loads, and those of columns that are not there
   take hundreds of cycles each where nothing is mapped.
 */
 TARGET static inline void NAME(pack)(int32_t rows, int32_t n, const double *b, int64_t ldb, double *restrict panel)
@@ -96,7 +96,10 @@ TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const do
   }
 }
 
-/* The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows, n and `keep` are constants where this is called. `keep`: a register for each column, where rows are short. */
+/*
+  The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows, n and `keep` are constants where this is called. `keep`: each
+  column has a register, which spares additions at every entry; rows side by side need theirs for entries.
+*/
 TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, int keep, const double *b, int64_t ldb, double sum[][FEW])
 {
   const int32_t *col[TOGETHER];
@@ -106,7 +109,6 @@ TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_c
     column[j] = b + j * ldb;
     if (keep) KEEP(column[j]);
   }
-
   for (int r = 0; r < rows; ++r) {
     col[r] = A->col + first[r];
     val[r] = A->val + first[r];
