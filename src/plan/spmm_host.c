@@ -4,13 +4,15 @@
 #include <string.h>
 
 enum {
-  WIDTH       = 8,       // columns of a panel: as many sums side by side
-  FEW         = 4,       // columns that are not worth a panel, ...
-  TOGETHER    = 4,       // ... for which so many rows at most are summed up side by side, ...
-  LONG_MEAN   = 16,      // ... if they have so many entries in the mean; then three columns are worth one
-  PAIR_MEAN   = 32,      // entries of the mean row from which two rows go through a panel side by side, ...
-  FAR         = 1400000, // ... unless they come from memory, 12 bytes each: that takes up to a third longer with two streams
-  TILE_ROWS   = 8,       // rows whose sums are turned from rows into columns at a time
+  WIDTH       = 8,   // columns of a panel: as many sums side by side
+  FEW         = 4,   // columns at most that go without a panel, ...
+  TOGETHER    = 3,   // ... for which so many rows at most are summed up side by side, ...
+  SIDE_MEAN   = 32,  // ... if the mean row has so many entries
+  PAIR_MEAN   = 24,  // entries of the mean row from which two rows go through a panel side by side
+  PANEL_MEAN  = 16,  // entries of the mean row from which four columns are worth a panel
+  BLOCK       = 8,   // entries of each of them for which what comes ...
+  AHEAD       = 512, // ... so many entries later, of all rows together, is fetched at once
+  TILE_ROWS   = 8,   // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
 _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
@@ -21,7 +23,7 @@ _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries o
 */
 static int32_t panel_columns(const tc_csr_view *A, int32_t n)
 {
-  const int few = A->nnz >= LONG_MEAN * (int64_t)A->num_rows ? 2 : FEW;
+  const int few = A->nnz >= PANEL_MEAN * (int64_t)A->num_rows ? FEW - 1 : FEW;
 
   if (n <= few || A->nnz < 6 * (int64_t)A->num_rows) return 0;
   return n < WIDTH ? n : WIDTH;
@@ -33,6 +35,23 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
 #else
   #define KEEP(pointer) (void)(pointer)
 #endif
+
+/* Asks for a line of memory; beyond the end of an array that is nothing */
+#ifdef __GNUC__
+  #define FETCH(pointer) __builtin_prefetch(pointer)
+#else
+  #define FETCH(pointer) (void)(pointer)
+#endif
+
+/* C = A B or C += A B for a few columns that go without a panel */
+typedef struct {
+  const tc_csr_view *A;
+  const double      *b;
+  int64_t            ldb;
+  double            *c;
+  int64_t            ldc;
+  int                add;
+} few_columns;
 
 /* By what the sums of the columns of a panel are multiplied, one after the other */
 typedef struct {

@@ -1,6 +1,6 @@
 /*
-  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY, STORE and, for all, KEEP, and
-  includes this file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
+  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY, STORE and, for all, KEEP and FETCH,
+  and includes this file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
 
   A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
 */
@@ -29,11 +29,29 @@ TARGET static inline void NAME(unpack)(int32_t rows, int32_t n, const double *re
   }
 }
 
-/* The chains of `num` entries, from first[r] on, of each of `rows` rows, a constant where this is called */
+/* Fetches what of `rows` rows side by side comes AHEAD entries behind entry `at` of them all, for the next BLOCK entries of each */
+TARGET static inline __attribute__((always_inline)) void NAME(fetch)(const int32_t *col, const double *val, int32_t at, int rows)
+{
+  for (int i = 0; i < BLOCK * rows; i += 8) FETCH(val + at + AHEAD + i);
+  for (int i = 0; i < BLOCK * rows; i += 16) FETCH(col + at + AHEAD + i);
+}
+
+/* Entries `from` to `to`, counted from first[r], of each of `rows` rows, a constant where this is called */
+TARGET static inline __attribute__((always_inline)) void NAME(panel_steps)(const tc_csr_view *A, int rows, const int32_t first[], int32_t from, int32_t to, const double *panel, SUMS sum[])
+{
+  for (int32_t e = from; e < to; ++e) {
+    for (int r = 0; r < rows; ++r) sum[r] = STEP(sum[r], A->val[first[r] + e], panel + WIDTH * (int64_t)A->col[first[r] + e]);
+  }
+}
+
+/* The chains of `num` entries of each; of more than one row what comes later is fetched ahead, see chains() */
 TARGET static inline __attribute__((always_inline)) void NAME(panel_chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, const double *panel, SUMS sum[])
 {
-  for (int32_t e = 0; e < num; ++e) {
-    for (int r = 0; r < rows; ++r) sum[r] = STEP(sum[r], A->val[first[r] + e], panel + WIDTH * (int64_t)A->col[first[r] + e]);
+  if (rows == 1) NAME(panel_steps)(A, 1, first, 0, num, panel, sum);
+  for (int32_t e = 0, end; rows > 1 && e < num; e = end) {
+    end = num - e < BLOCK ? num : e + BLOCK;
+    NAME(fetch)(A->col + first[0], A->val + first[0], rows * e, rows);
+    NAME(panel_steps)(A, rows, first, e, end, panel, sum);
   }
 }
 
@@ -82,7 +100,7 @@ TARGET static inline void NAME(panel_pair)(const tc_csr_view *A, int32_t row, co
 /* C for n <= WIDTH columns */
 TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const double *panel, const panel_scales *scales, double *c, int64_t ldc, int add)
 {
-  const int pairs = A->nnz >= PAIR_MEAN * (int64_t)A->num_rows && A->nnz < FAR;
+  const int pairs = A->nnz >= PAIR_MEAN * (int64_t)A->num_rows;
 
   _Static_assert(TILE_ROWS % 2 == 0, "pairs of rows");
   for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
@@ -96,80 +114,114 @@ TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const do
   }
 }
 
-/*
-  The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows, n and `keep` are constants where this is called. `keep`: each
-  column has a register, which spares additions at every entry; rows side by side need theirs for entries.
-*/
-TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, int keep, const double *b, int64_t ldb, double sum[][FEW])
+/* Entries `from` to `to` of each of `rows` rows for n columns; rows and n are constants where this is called */
+TARGET static inline __attribute__((always_inline)) void NAME(steps)(int rows, int n, const int32_t *const col[], const double *const val[], int32_t from, int32_t to, const double *b, int64_t ldb, double sum[][FEW])
 {
-  const int32_t *col[TOGETHER];
-  const double  *val[TOGETHER], *column[FEW];
-
-  for (int j = 0; j < n; ++j) {
-    column[j] = b + j * ldb;
-    if (keep) KEEP(column[j]);
-  }
-  for (int r = 0; r < rows; ++r) {
-    col[r] = A->col + first[r];
-    val[r] = A->val + first[r];
-  }
-  for (int32_t e = 0; e < num; ++e) {
+  for (int32_t e = from; e < to; ++e) {
     for (int r = 0; r < rows; ++r) {
-      for (int j = 0; j < n; ++j) sum[r][j] = fma(val[r][e], rows == 1 ? column[j][col[r][e]] : b[col[r][e] + j * ldb], sum[r][j]);
+      for (int j = 0; j < n; ++j) sum[r][j] = fma(val[r][e], b[col[r][e] + j * ldb], sum[r][j]);
     }
   }
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[FEW], double *c, int64_t ldc, int add)
+/*
+  The chains of `num` entries, from first[r] on, of each of `rows` rows for n columns, TOGETHER and FEW at most; rows, n and `ahead` are constants where this is called. `ahead`: entries are
+  fetched ahead, in the order in which they are in memory; a processor that sees rows side by side does not see that order.
+*/
+TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_csr_view *A, int rows, const int32_t first[], int32_t num, int n, int ahead, const double *b, int64_t ldb, double sum[][FEW])
 {
-  for (int j = 0; j < n; ++j) c[j * ldc] = add ? c[j * ldc] + (sum[j] + 0.0) : sum[j] + 0.0;
+  const int32_t *col[TOGETHER];
+  const double  *val[TOGETHER];
+
+  for (int r = 0; r < rows; ++r) {
+    col[r] = A->col + first[r];
+    val[r] = A->val + first[r];
+  }
+  if (!ahead) NAME(steps)(rows, n, col, val, 0, num, b, ldb, sum);
+  for (int32_t e = 0, end; ahead && e < num; e = end) {
+    end = num - e < BLOCK ? num : e + BLOCK;
+    NAME(fetch)(col[0], val[0], rows * e, rows);
+    NAME(steps)(rows, n, col, val, e, end, b, ldb, sum);
+  }
 }
 
-/* The sums of a row of more than one segment for n columns */
-TARGET static inline __attribute__((always_inline)) void NAME(segments)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double total[FEW])
+TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[FEW], const few_columns *F, int32_t row)
 {
-  const int32_t end = A->row_ptr[row + 1];
+  for (int j = 0; j < n; ++j) {
+    double *c = F->c + row + j * F->ldc;
 
-  for (int32_t e = A->row_ptr[row], num; e < end; e += num) {
-    double sum[1][FEW] = {{0}};
-
-    num = end - e < TC_SPMM_SEGMENT ? end - e : TC_SPMM_SEGMENT;
-    NAME(chains)(A, 1, &e, num, n, 0, b, ldb, sum);
-    for (int j = 0; j < n; ++j) total[j] += sum[0][j];
+    *c = F->add ? *c + (sum[j] + 0.0) : sum[j] + 0.0;
   }
+}
+
+/* A row of C for n columns, however long the row of A is, two segments side by side */
+TARGET static inline __attribute__((always_inline)) void NAME(segments)(const few_columns *F, int32_t row, int n)
+{
+  const int32_t end        = F->A->row_ptr[row + 1];
+  double        total[FEW] = {0};
+
+  for (int32_t e = F->A->row_ptr[row], num; e < end; e += num) {
+    const int two         = end - e > TC_SPMM_SEGMENT;
+    double    sum[2][FEW] = {{0}};
+
+    num = end - e < 2 * TC_SPMM_SEGMENT ? end - e : 2 * TC_SPMM_SEGMENT;
+    if (two) {
+      const int32_t first[2] = {e, e + TC_SPMM_SEGMENT}, both = num - TC_SPMM_SEGMENT, rest = e + both;
+
+      NAME(chains)(F->A, 2, first, both, n, 1, F->b, F->ldb, sum);
+      NAME(chains)(F->A, 1, &rest, TC_SPMM_SEGMENT - both, n, 0, F->b, F->ldb, sum);
+    } else NAME(chains)(F->A, 1, &e, num, n, 0, F->b, F->ldb, sum);
+    for (int r = 0; r < 1 + two; ++r) {
+      for (int j = 0; j < n; ++j) total[j] += sum[r][j];
+    }
+  }
+  NAME(put)(n, total, F, row);
 }
 
 /* Apart, so that what is called for every row stays small */
-TARGET static __attribute__((noinline)) void NAME(long_row)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double total[FEW])
+TARGET static __attribute__((noinline)) void NAME(long_row)(const few_columns *F, int32_t row, int n)
 {
-  if (n == 4) NAME(segments)(A, row, 4, b, ldb, total);
-  else if (n == 3) NAME(segments)(A, row, 3, b, ldb, total);
-  else if (n == 2) NAME(segments)(A, row, 2, b, ldb, total);
-  else NAME(segments)(A, row, 1, b, ldb, total);
+  if (n == 4) NAME(segments)(F, row, 4);
+  else if (n == 3) NAME(segments)(F, row, 3);
+  else if (n == 2) NAME(segments)(F, row, 2);
+  else NAME(segments)(F, row, 1);
 }
 
-/* An element of C for each of n columns of a row */
-TARGET static inline __attribute__((always_inline)) void NAME(row_product)(const tc_csr_view *A, int32_t row, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+/*
+  C for n columns and all rows from `row` on. The entry runs through, so that nothing but the end of a row decides where it ends: where the lengths of short rows cannot be foretold, that is
+  found out up to a fifth sooner than by a row's own first entry and length.
+*/
+TARGET static inline __attribute__((always_inline)) void NAME(rows_product)(const few_columns *F, int32_t row, int n)
 {
-  const int32_t begin = A->row_ptr[row], end = A->row_ptr[row + 1];
+  const int32_t *col = F->A->col, *row_end = F->A->row_ptr + 1, num_rows = F->A->num_rows;
+  const double  *val = F->A->val, *column[FEW];
+  int32_t        e = F->A->row_ptr[row];
 
-  if (end - begin > TC_SPMM_SEGMENT) {
-    double total[FEW] = {0};
+  for (int j = 0; j < n; ++j) {
+    column[j] = F->b + j * F->ldb;
+    KEEP(column[j]); // a register for each spares additions at every entry
+  }
+  for (; row < num_rows; ++row) {
+    const int32_t end = row_end[row];
+    double        sum[FEW] = {0};
 
-    NAME(long_row)(A, row, n, b, ldb, total);
-    NAME(put)(n, total, c + row, ldc, add);
-  } else {
-    double sum[1][FEW] = {{0}};
-
-    NAME(chains)(A, 1, &begin, end - begin, n, n < FEW, b, ldb, sum); // there are not enough registers for all four
-    NAME(put)(n, sum[0], c + row, ldc, add);
+    if (end - e > TC_SPMM_SEGMENT) {
+      NAME(long_row)(F, row, n);
+      e = end;
+      continue;
+    }
+    for (; e < end; ++e) {
+      for (int j = 0; j < n; ++j) sum[j] = fma(val[e], column[j][col[e]], sum[j]);
+    }
+    NAME(put)(n, sum, F, row);
   }
 }
 
-/* C for n columns without a panel: a few rows side by side as far as the shortest of them goes, so that none waits for its own sums */
-TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const tc_csr_view *A, int rows, int n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
+/* C for n columns: a few rows side by side as far as the shortest of them goes, so that none waits for its own sums */
+TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const few_columns *F, int rows, int n, int ahead)
 {
-  int32_t row = 0;
+  const tc_csr_view *A   = F->A;
+  int32_t            row = 0;
 
   for (; rows > 1 && row + rows <= A->num_rows; row += rows) {
     const int32_t *row_ptr            = A->row_ptr + row;
@@ -183,38 +235,51 @@ TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(co
       longest  = length > longest ? length : longest;
     }
     if (longest > TC_SPMM_SEGMENT) {
-      for (int r = 0; r < rows; ++r) NAME(row_product)(A, row + r, n, b, ldb, c, ldc, add);
+      for (int r = 0; r < rows; ++r) NAME(long_row)(F, row + r, n);
       continue;
     }
-    NAME(chains)(A, rows, row_ptr, shortest, n, 0, b, ldb, sum);
+    NAME(chains)(A, rows, row_ptr, shortest, n, ahead, F->b, F->ldb, sum);
     for (int r = 0; r < rows; ++r) {
       const int32_t rest = row_ptr[r] + shortest;
 
-      NAME(chains)(A, 1, &rest, row_ptr[r + 1] - rest, n, 0, b, ldb, sum + r);
-      NAME(put)(n, sum[r], c + row + r, ldc, add);
+      NAME(chains)(A, 1, &rest, row_ptr[r + 1] - rest, n, 0, F->b, F->ldb, sum + r);
+      NAME(put)(n, sum[r], F, row + r);
     }
   }
-  for (; row < A->num_rows; ++row) NAME(row_product)(A, row, n, b, ldb, c, ldc, add);
+  NAME(rows_product)(F, row, n);
 }
 
 /* For each a function of its own, whose loops have the registers to themselves */
-#define DIRECT(rows, n) \
-  TARGET static __attribute__((noinline)) void NAME(direct_##rows##_##n)(const tc_csr_view *A, const double *b, int64_t ldb, double *c, int64_t ldc, int add) \
+#define DIRECT(rows, n, ahead) \
+  TARGET static __attribute__((noinline)) void NAME(direct_##rows##_##n##_##ahead)(const few_columns *F) \
   { \
-    NAME(direct_product)(A, rows, n, b, ldb, c, ldc, add); \
+    NAME(direct_product)(F, rows, n, ahead); \
   }
-DIRECT(1, 4)
-DIRECT(1, 3)
-DIRECT(2, 2)
-DIRECT(1, 2)
-DIRECT(4, 1)
-DIRECT(1, 1)
+DIRECT(1, 4, 0)
+DIRECT(1, 3, 0)
+DIRECT(2, 3, 1)
+DIRECT(1, 2, 0)
+DIRECT(3, 2, 1)
+DIRECT(1, 1, 0)
+DIRECT(3, 1, 1)
 #undef DIRECT
+
+/* C for n <= FEW columns */
+TARGET static void NAME(direct)(const few_columns *F, int32_t n)
+{
+  const int side = F->A->nnz >= SIDE_MEAN * (int64_t)F->A->num_rows;
+
+  if (n == 4) NAME(direct_1_4_0)(F);
+  else if (n == 3 && side) NAME(direct_2_3_1)(F);
+  else if (n == 3) NAME(direct_1_3_0)(F);
+  else if (n == 2 && side) NAME(direct_3_2_1)(F);
+  else if (n == 2) NAME(direct_1_2_0)(F);
+  else if (side) NAME(direct_3_1_1)(F);
+  else NAME(direct_1_1_0)(F);
+}
 
 TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
 {
-  const int long_rows = A->nnz >= LONG_MEAN * (int64_t)A->num_rows;
-
   for (int32_t j = 0, n; j < args->n; j += n) {
     const double *b = args->b + j * args->ldb;
     double       *c = args->c + j * args->ldc;
@@ -223,15 +288,10 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
     if (n > 0) {
       NAME(pack)(A->num_cols, n, b, args->ldb, args->scratch);
       NAME(panel_product)(A, n, args->scratch, NULL, c, args->ldc, args->add);
-      continue;
+    } else {
+      n = args->n - j < FEW ? args->n - j : FEW;
+      NAME(direct)(&(few_columns){A, b, args->ldb, c, args->ldc, args->add}, n);
     }
-    n = args->n - j < FEW ? args->n - j : FEW;
-    if (n == 4) NAME(direct_1_4)(A, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 3) NAME(direct_1_3)(A, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 2 && long_rows) NAME(direct_2_2)(A, b, args->ldb, c, args->ldc, args->add);
-    else if (n == 2) NAME(direct_1_2)(A, b, args->ldb, c, args->ldc, args->add);
-    else if (long_rows) NAME(direct_4_1)(A, b, args->ldb, c, args->ldc, args->add);
-    else NAME(direct_1_1)(A, b, args->ldb, c, args->ldc, args->add);
   }
 }
 
