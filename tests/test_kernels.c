@@ -250,6 +250,16 @@ static void check_full(const tc_backend *backend, const tc_kernel *kernel)
   }
 }
 
+/* Scattered columns of 16 bits, of rows that fill 147 multiprocessors four times: the largest blocks of scalar lanes (scalar_threads()) */
+static void check_large_blocks(const tc_backend *backend, const tc_kernel *kernel)
+{
+  tc_matrix A;
+
+  check(tc_generate(tc_generator_find("stencil27_window"), 107, 1, &A), "stencil27_window");
+  check_kernel(backend, kernel, kernel->precision, "stencil27_window, 107^3", &A, 1);
+  tc_matrix_free(&A);
+}
+
 /*
   Coefficients that are constant along diagonals, in rows by themselves and in nodes of three: slices whose columns are bases alone and whose values are codes, of every length modulo a
   block's places and with more than a warp's lines
@@ -385,6 +395,7 @@ int main(int argc, char **args)
     }
     check_bands(backend, &kernels[k]);
     if (!few && (!small_only || strcmp(kernels[k].format, "hybrid") == 0)) check_full(backend, &kernels[k]);
+    if (!small_only && strcmp(kernels[k].format, "hybrid") == 0 && kernels[k].arithmetic == TC_ARITHMETIC_FMA) check_large_blocks(backend, &kernels[k]);
     if (small_only) printf("ok   %s: %d facts so far\n", kernels[k].name, passed);
   }
   if (strstr("faults", only)) check_faults(backend);
