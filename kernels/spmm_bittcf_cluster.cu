@@ -64,20 +64,33 @@ struct tc_held_window {
   }
 };
 
-/* The pairs of rows of B that a thread brings */
+/* The pairs of rows of B that a thread brings, two of four rows that are listed; -1: none */
 constexpr int tc_pairs_of_thread = 2;
+static_assert(2 * TC_BITTCF_MOST_FOURS <= tc_pairs_of_thread * 12 * tc_warp_size, "the threads of 12 warps bring all");
+
+__device__ __forceinline__ void tc_find_pairs(const tc_bittcf &T, int32_t cluster, int32_t (&pairs)[tc_pairs_of_thread])
+{
+  const uint32_t first = __ldg(T.cluster_first + cluster);
+  const int32_t  num   = 2 * static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
+
+#pragma unroll
+  for (int r = 0; r < tc_pairs_of_thread; ++r) {
+    const int32_t i = threadIdx.x + r * blockDim.x, pair = i < num ? 2 * __ldg(T.cluster_list + first + i / 2) + i % 2 : -1;
+
+    pairs[r] = 2 * pair < T.num_cols ? pair : -1; // the last four need not be there all
+  }
+}
 
 /* `left` columns of B, 16 at most, on their way into a buffer. `aligned`: pairs are 16 aligned bytes. `last`: the pair of which B has one row only. */
 template <bool aligned>
-__device__ __forceinline__ void tc_stage_pairs(uint32_t buffer, const tc_cluster_args &args, const double *b, const int32_t (&pairs)[tc_pairs_of_thread], int32_t num, int32_t last, int32_t left)
+__device__ __forceinline__ void tc_stage_pairs(uint32_t buffer, const tc_cluster_args &args, const double *b, const int32_t (&pairs)[tc_pairs_of_thread], int32_t last, int32_t left)
 {
 #pragma unroll
   for (int r = 0; r < tc_pairs_of_thread; ++r) {
-    const int32_t i    = threadIdx.x + r * blockDim.x;
     const double *from = b + 2 * (int64_t)pairs[r];
-    uint32_t      to   = buffer + 16 * i;
+    uint32_t      to   = buffer + 16 * (threadIdx.x + r * blockDim.x);
 
-    if (i >= num) continue;
+    if (pairs[r] < 0) continue;
     if (aligned && left >= tc_stage_columns && pairs[r] != last) {
 #pragma unroll
       for (int j = 0; j < tc_stage_columns; ++j, from += args.ldb, to += args.pitch) tc_copy_ahead_16(to, from);
@@ -98,9 +111,9 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   const int            lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
   const int32_t        cluster = blockIdx.x, w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size, v = min(w, T.num_windows - 1);
   const tc_window      W           = tc_load_window(T, v);
-  const uint32_t       place_first = __ldg(T.place_first + v), first_pair = __ldg(T.cluster_first + cluster);
+  const uint32_t       place_first = __ldg(T.place_first + v);
   const int2           rows = w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
-  const int32_t        num  = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first_pair), num_groups = w == v ? W.num_groups() : 0;
+  const int32_t        num_groups = w == v ? W.num_groups() : 0;
   const int32_t        last = T.num_cols % 2 ? T.num_cols / 2 : -1;
   const uint32_t       size = tc_stage_columns * args.pitch, bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * size;
   const double        *b = args.b;
@@ -109,11 +122,10 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
   tc_held_window<most> tiles;
 
   tc_between_kernels();
-#pragma unroll
-  for (int r = 0; r < tc_pairs_of_thread; ++r) pairs[r] = static_cast<int32_t>(threadIdx.x + r * blockDim.x) < num ? __ldg(T.cluster_list + first_pair + threadIdx.x + r * blockDim.x) : 0;
+  tc_find_pairs(T, cluster, pairs);
 #pragma unroll 1
   for (int32_t s = 0; s < args.stages - 1; ++s, b += tc_stage_columns * args.ldb) {
-    tc_stage_pairs<aligned>(bottom + s * size, args, b, pairs, num, last, out.n - tc_stage_columns * s);
+    tc_stage_pairs<aligned>(bottom + s * size, args, b, pairs, last, out.n - tc_stage_columns * s);
     tc_copies_end();
   }
   if (num_groups > 0) tiles.load(T, W, place_first, lane);
@@ -127,7 +139,7 @@ static __global__ void __launch_bounds__((tc_held_warps<most> * tc_warp_size), t
 
     tc_copies_done_but(args.stages - 2);
     __syncthreads();
-    tc_stage_pairs<aligned>(unused, args, b, pairs, num, last, out.n - first - tc_stage_columns * (args.stages - 1));
+    tc_stage_pairs<aligned>(unused, args, b, pairs, last, out.n - first - tc_stage_columns * (args.stages - 1));
     tc_copies_end();
     tiles.multiply(num_groups, staged + g * args.pitch, args.pitch, sums[0]);
     if (whole && first + tc_stage_columns <= out.n) {
@@ -145,7 +157,7 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
   constexpr const char *name    = "tc_spmm_bittcf_cluster_f64";
   const bool            aligned = args->ldb % 2 == 0 && reinterpret_cast<uintptr_t>(args->b) % 16 == 0;
   const auto            kernel  = aligned ? tc_spmm_bittcf_cluster_kernel<most, true> : tc_spmm_bittcf_cluster_kernel<most, false>;
-  const uint32_t        pitch   = sizeof(double) * ((2 * T->widest_cluster + 11) / 16 * 16 + 4);
+  const uint32_t        pitch   = sizeof(double) * ((TC_BITTCF_GROUP * T->widest_cluster + 11) / 16 * 16 + 4);
   tc_cluster_launch     launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, tc_stage_columns * static_cast<int>(pitch), 0, &launch));
@@ -159,7 +171,7 @@ static tc_status tc_launch_clusters(const tc_bittcf *T, const tc_spmm_args *args
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
   const tc_bittcf *T          = static_cast<const tc_bittcf *>(view);
-  const bool       share_much = 10 * T->num_listed <= 9 * T->num_groups, soon_done = T->widest_window <= 12;
+  const bool       share_much = 20 * T->num_listed <= 9 * T->num_groups, soon_done = T->widest_window <= 12;
 
   return T->num_clusters > 0 && T->precision == TC_PRECISION_F64 && n > 32 && (share_much || soon_done);
 }

@@ -17,8 +17,9 @@
   so the place of a value in CSR follows from csr_first and the masks before it: there is no map.
 
   Clusters: cluster_windows windows in a row share a list of the columns that any of them refers to, ascending: cluster_list, from cluster_first on. In precision F64 it
-  lists c for the pair of columns 2 c and 2 c + 1. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of its groups by where they are in that list,
-  in F64 2 * (place of the pair) + column % 2: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and so on; what is beyond the last group repeats it.
+  lists c for the columns 4 c to 4 c + 3, whose rows of B are a sector of 32 bytes where B is aligned. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of
+  its groups by where they are in that list, in F64 4 * (place of the four) + column % 4: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and
+  so on; what is beyond the last group repeats it.
   num_clusters 0: not worth it, or too large for a thread block; there are none of these arrays.
 
   Values: doubles in precision F64. Else floats (F32; TF32: rounded to 10 bits of fraction) or 16-bit numbers, of packed rows that are divided by 2^exponent, which
@@ -37,7 +38,7 @@ enum {
   TC_BITTCF_MOST_GROUPS  = 42, // of a window in a cluster: what fits into the registers of 12 warps
   TC_BITTCF_FEWER_GROUPS = 36, // the same for 16 warps
   TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
-  TC_BITTCF_MOST_PAIRS   = 448, // of a cluster: 16 columns of B of them twice are 227 KB
+  TC_BITTCF_MOST_FOURS   = 224, // of a cluster: 16 columns of B of them twice are 227 KB
   TC_BITTCF_MOST_LISTED  = 880 // columns of a cluster in narrow precisions: 128 bytes of B of them twice, and two lists
 };
 
@@ -165,11 +166,11 @@ TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 /* Columns that an entry of the list of a cluster stands for */
 TC_BOTH_SIDES int32_t tc_bittcf_listed(const tc_bittcf *T)
 {
-  return T->precision == TC_PRECISION_F64 ? 2 : 1;
+  return T->precision == TC_PRECISION_F64 ? 4 : 1;
 }
 
 /* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */
 TC_BOTH_SIDES int tc_bittcf_clusters_pay(const tc_bittcf *T, int64_t num_listed, int32_t widest_cluster)
 {
-  return 3 * tc_bittcf_listed(T) * num_listed <= 2 * TC_BITTCF_GROUP * T->num_groups && widest_cluster <= (tc_bittcf_listed(T) > 1 ? TC_BITTCF_MOST_PAIRS : TC_BITTCF_MOST_LISTED);
+  return 3 * tc_bittcf_listed(T) * num_listed <= 2 * TC_BITTCF_GROUP * T->num_groups && widest_cluster <= (tc_bittcf_listed(T) > 1 ? TC_BITTCF_MOST_FOURS : TC_BITTCF_MOST_LISTED);
 }

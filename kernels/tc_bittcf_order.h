@@ -155,6 +155,21 @@ static inline int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
   return best;
 }
 
+/* The same lines in bricks of 12 windows, in the shape of which there are the fewest: long ones have more whole sectors of B in common, others may fit the lines better */
+static inline tc_bittcf_order tc_bittcf_smaller_bricks(const tc_bittcf *T, const tc_bittcf_order *O)
+{
+  static const uint8_t shapes[2][2][3] = {{{3, 4, 1}, {2, 6, 1}}, {{3, 2, 2}, {2, 3, 2}}};
+  tc_bittcf_order      fewest          = *O;
+
+  for (int i = 0; i < 2; ++i) {
+    const uint8_t        *shape = shapes[O->brick[2] > 1][i];
+    const tc_bittcf_order other = tc_bittcf_grid(T->num_rows, O->n[0], O->n[1], shape[0], shape[1], shape[2]);
+
+    if (i == 0 || tc_bittcf_num_row_windows(&other) < tc_bittcf_num_row_windows(&fewest)) fewest = other;
+  }
+  return fewest;
+}
+
 /*
   Takes an order into a view whose num_rows, num_long, num_segments and precision are set; the windows of segments come later. Windows of many groups are held by 12 warps of
   a thread block, others by 16: then bricks lose a fourth. In narrow precisions rows that come in an order of their own (`ordered`) stay in clusters of 128.
@@ -165,6 +180,6 @@ static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, c
 
   T->order           = *O;
   T->cluster_windows = sample->masks > 28 * windows && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
-  if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_grid(T->num_rows, O->n[0], O->n[1], O->brick[0], O->brick[2] > 1 ? O->brick[1] : 6, O->brick[2] > 1 ? 3 : 1);
+  if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_smaller_bricks(T, O);
   T->num_row_windows = tc_bittcf_num_row_windows(&T->order);
 }
