@@ -2,220 +2,16 @@
   Products with dense blocks straight from CSR: the kernel and how it is launched, for every type of the copy of B. A and all sums are in double precision.
 */
 #pragma once
+#include "csr_sums.cuh"
 #include "long_rows_spmm.cuh"
-#include "tc_narrow.h"
-#include <cuda_fp16.h>
 
-/*
-  tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
-
-  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
-          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane
-  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
-  Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
-  Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
-          rows of C, too, by the last of their segments to arrive
-  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
-          memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
-          Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
-*/
-/* Row-major B, a copy or, where that is what the caller has, the block itself */
-struct tc_csr_rows {
-  const char *first; // aligned to 16 bytes, as is every row
-  uint32_t    stride; // bytes
-};
-
-template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments>
-struct tc_csr_shape {
-  static constexpr auto precision  = precision_of_b;
-  static constexpr bool scaled     = precision != TC_PRECISION_F64;
-  static constexpr int  width      = columns;
-  static constexpr bool deep       = is_deep;
-  static constexpr bool adds       = adds_segments;
-  static constexpr int  rows       = 32; // of a thread block
-  static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
-  static constexpr int  vectors    = width > 64 ? 2 / pairs : 1;
-  static constexpr int  lanes      = width / (2 * pairs * vectors);               // of a group that owns whole rows
-  static constexpr int  ahead      = 4 / vectors;                                 // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
-  static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
-  static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
-  static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
-};
-
-constexpr int tc_csr_batch    = 16;   // rows of B that a group with a column per lane has in flight
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
 constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
 
-/* An element of B in memory */
-template <tc_precision precision>
-struct tc_csr_element {
-  using type = uint16_t;
-};
-template <>
-struct tc_csr_element<TC_PRECISION_F64> {
-  using type = double;
-};
-template <>
-struct tc_csr_element<TC_PRECISION_F32> {
-  using type = float;
-};
-
-/* Exact. What conversions take is counted in docs/performance.md. */
-template <tc_precision precision>
-__device__ __forceinline__ double tc_csr_widen(typename tc_csr_element<precision>::type x)
-{
-  if constexpr (precision == TC_PRECISION_BF16) return __uint_as_float(static_cast<uint32_t>(x) << 16);
-  else if constexpr (precision == TC_PRECISION_F16) return __half2float(__ushort_as_half(x));
-  else return x;
-}
-
-/* Neighbouring columns of a row of B as they are in memory, aligned to their size */
-template <tc_precision precision, int pairs>
-struct tc_csr_columns {
-  static constexpr int words = pairs * static_cast<int>(sizeof(typename tc_csr_element<precision>::type)) / 2;
-  uint32_t             word[words];
-
-  __device__ __forceinline__ void load(const char *from)
-  {
-    if constexpr (words == 4) {
-      const uint4 four = __ldg(reinterpret_cast<const uint4 *>(from));
-
-      word[0] = four.x;
-      word[1] = four.y;
-      word[2] = four.z;
-      word[3] = four.w;
-    } else if constexpr (words == 2) {
-      const uint2 two = __ldg(reinterpret_cast<const uint2 *>(from));
-
-      word[0] = two.x;
-      word[1] = two.y;
-    } else word[0] = __ldg(reinterpret_cast<const uint32_t *>(from));
-  }
-
-  __device__ __forceinline__ double2 pair(int p) const
-  {
-    if constexpr (precision == TC_PRECISION_F32) return make_double2(__uint_as_float(word[2 * p]), __uint_as_float(word[2 * p + 1]));
-    else return make_double2(tc_csr_widen<precision>(static_cast<uint16_t>(word[p])), tc_csr_widen<precision>(static_cast<uint16_t>(word[p] >> 16)));
-  }
-};
-template <>
-struct tc_csr_columns<TC_PRECISION_F64, 1> {
-  double2 value;
-
-  __device__ __forceinline__ void load(const char *from)
-  {
-    value = __ldg(reinterpret_cast<const double2 *>(from));
-  }
-
-  __device__ __forceinline__ double2 pair(int) const
-  {
-    return value;
-  }
-};
-
-/* Entries of A in shared memory, for the lanes of a group */
-struct tc_csr_entries {
-  double  val[tc_csr_batch];
-  int32_t col[tc_csr_batch];
-};
-
-/*
-  The sums of `length` entries, one at least, for the columns of this lane. The columns of the next entries are loaded while the rows of B of the present ones are on their way.
-  Beyond the last entry that one is loaded again and not added, since loads without conditions leave together. Lanes beyond the last column of B read what the last lane
-  with one reads, and so no more than that.
-*/
-template <class shape>
-__device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *vals, int32_t length, const tc_csr_rows &B, int32_t n, int lane, double2 (&sum)[shape::vectors * shape::pairs])
-{
-  constexpr int ahead = shape::ahead, vectors = shape::vectors, pairs = shape::pairs;
-  using part          = tc_csr_columns<shape::precision, pairs>;
-  const char   *mine[vectors];
-  int32_t       next[ahead];
-
-#pragma unroll
-  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(part) * min(shape::lanes * v + lane, (n - 1) / (2 * pairs));
-#pragma unroll
-  for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(i, length - 1));
-#pragma unroll 1
-  for (int32_t done = 0; done < length; done += ahead) {
-    part   row[ahead][vectors];
-    double val[ahead];
-
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-#pragma unroll
-      for (int v = 0; v < vectors; ++v) row[i][v].load(mine[v] + (uint64_t)(uint32_t)next[i] * B.stride);
-    }
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) val[i] = __ldg(vals + min(done + i, length - 1));
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(done + ahead + i, length - 1));
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-#pragma unroll
-      for (int v = 0; v < vectors * pairs; ++v) {
-        const double2 b       = row[i][v / pairs].pair(v % pairs);
-        const double2 further = make_double2(fma(val[i], b.x, sum[v].x), fma(val[i], b.y, sum[v].y));
-
-        sum[v].x = done + i < length ? further.x : sum[v].x;
-        sum[v].y = done + i < length ? further.y : sum[v].y;
-      }
-    }
-  }
-}
-
-/*
-  The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
-  warp come here together, also where there is nothing to sum.
-*/
-template <class shape>
-__device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
-{
-  using element = typename tc_csr_element<shape::precision>::type;
-  constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
-  const int         loader = threadIdx.x % loaders;
-  const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
-  const char *const mine = B.first + sizeof(element) * min(column, n - 1);
-  double            sum  = 0.0, val[held];
-  int32_t           col[held];
-
-  if (longest == 0) return sum;
-#pragma unroll
-  for (int h = 0; h < held; ++h) {
-    col[h] = __ldg(A.col + first + min(loaders * h + loader, last));
-    val[h] = __ldg(A.val + first + min(loaders * h + loader, last));
-  }
-#pragma unroll 1
-  for (int32_t done = 0; done < longest; done += tc_csr_batch) {
-    element row[tc_csr_batch];
-
-    __syncwarp();
-#pragma unroll
-    for (int h = 0; h < held; ++h) {
-      entries.col[loaders * h + loader] = col[h];
-      entries.val[loaders * h + loader] = val[h];
-    }
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < tc_csr_batch; ++i) row[i] = __ldg(reinterpret_cast<const element *>(mine + (uint64_t)(uint32_t)entries.col[i] * B.stride));
-#pragma unroll
-    for (int h = 0; h < held; ++h) {
-      const int32_t e = first + min(done + tc_csr_batch + loaders * h + loader, last);
-
-      col[h] = __ldg(A.col + e);
-      val[h] = __ldg(A.val + e);
-    }
-    __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
-#pragma unroll
-    for (int i = 0; i < tc_csr_batch; ++i) {
-      const double further = fma(entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
-
-      sum = done + i < length ? further : sum;
-    }
-  }
-  return sum;
-}
+/* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain, or not measured (docs/performance-blocks.md) */
+template <int width>
+constexpr int tc_csr_short = width == 8 ? 4 : width == 32 ? 8 : 0;
 
 /* The sum of numbers of column j for that of what they stand for */
 template <class shape>
@@ -347,10 +143,24 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, used && !heavy, low, j);
 }
 
+/*
+  tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
+
+  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
+          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane;
+          with `stream` its rows follow each other and are summed as one stream of entries
+  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
+  Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
+  Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
+          rows of C, too, by the last of their segments to arrive
+  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
+          memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
+          Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
+*/
 template <class shape>
 static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, const int32_t *top)
 {
-  constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::width + 1;
+  constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
   extern __shared__ double  tile[]; // [rows][pitch]
   __shared__ tc_csr_entries entries[deep_groups];
@@ -360,10 +170,14 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
     tc_csr_listed<shape>(A, args, B, partial, top, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;
   }
-  tc_wait_for_kernel_before();
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
 
-  if constexpr (shape::deep) {
+  if constexpr (!shape::stream) tc_wait_for_kernel_before(); // a stream does when it knows its rows
+  if constexpr (shape::stream) {
+    __shared__ int32_t start[shape::rows + 1];
+
+    tc_csr_sum_streams<shape>(A, B, row0, args.n, start, tile);
+  } else if constexpr (shape::deep) {
     static_assert(shape::rows * shape::chunks % deep_groups == 0, "all groups of a warp sum equally many times");
     for (int i = deep_group; i < shape::rows * shape::chunks; i += deep_groups) {
       const int     r = i / shape::chunks, j = i % shape::chunks * deep_lanes + deep_lane;
@@ -392,16 +206,16 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   }
   __syncthreads();
   const int     r   = threadIdx.x % shape::rows;
-  const int32_t row = row0 + r;
+  const int32_t row = row0 + r, length = row < A.num_rows ? A.row_ptr[row + 1] - A.row_ptr[row] : A.heavy_from;
 
-  if (row >= A.num_rows || A.row_ptr[row + 1] - A.row_ptr[row] >= A.heavy_from) return;
-  for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
+  if (length >= A.heavy_from) return;
+  for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(shape::stream && length == 0 ? 0.0 : tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
 }
 
 template <class shape>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
-  constexpr int shared        = sizeof(double) * shape::rows * (shape::width + 1);
+  constexpr int shared        = sizeof(double) * shape::rows * shape::pitch;
   constexpr int groups        = shape::threads / shape::deep_lanes;
   const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
   const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
@@ -417,6 +231,15 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
 static inline bool tc_csr_adds_segments(const tc_csr_view *A, int part, int of)
 {
   return A->num_long > 0 && of * (int64_t)TC_SPMM_SEGMENT * A->num_segments <= part * A->nnz;
+}
+
+/* A product of columns `width` wide whose sums of segments are added by whoever it suits */
+template <class shape, class adding>
+static tc_status tc_launch_csr_shapes(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
+{
+  if (tc_csr_adds_segments(A, 3, 4)) return tc_launch_csr_shape<adding>(name, A, args, B, partial, top, early, stream);
+  TC_CALL((tc_launch_csr_shape<shape>(name, A, args, B, partial, top, early, stream)));
+  return tc_add_segments<double>(name, {A->num_long, 1, A->long_row, A->long_first, partial, shape::width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
 }
 
 /*
@@ -437,11 +260,9 @@ static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
   const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
 
-  if (tc_csr_adds_segments(A, 3, 4)) {
-    if (deep) return tc_launch_csr_shape<tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
-    return tc_launch_csr_shape<tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
+  if constexpr (precision == TC_PRECISION_F64 && tc_csr_short<width> > 0) {
+    if (A->nnz < (int64_t)tc_csr_short<width> * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
   }
-  if (deep) TC_CALL((tc_launch_csr_shape<tc_csr_shape<precision, width, true, false>>(name, A, args, B, partial, top, early, stream)));
-  else TC_CALL((tc_launch_csr_shape<tc_csr_shape<precision, width, false, false>>(name, A, args, B, partial, top, early, stream)));
-  return tc_add_segments<double>(name, {A->num_long, 1, A->long_row, A->long_first, partial, width, args->n, args->c, args->ldc, args->add != 0}, A->num_segments, stream);
+  if (deep) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
+  return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false>, tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
 }

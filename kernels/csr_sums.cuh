@@ -1,0 +1,296 @@
+/*
+  What the kernel of spmm_csr.cuh sums: entries of a row, or of a stream of rows, of CSR times rows of B.
+*/
+#pragma once
+#include "tc_device.cuh"
+#include "tc_narrow.h"
+#include "tc_spmm.h"
+#include <cuda_fp16.h>
+
+/* Row-major B, a copy or, where that is what the caller has, the block itself */
+struct tc_csr_rows {
+  const char *first; // aligned to 16 bytes, as is every row
+  uint32_t    stride; // bytes
+};
+
+template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, bool is_stream = false>
+struct tc_csr_shape {
+  static constexpr auto precision  = precision_of_b;
+  static constexpr bool scaled     = precision != TC_PRECISION_F64;
+  static constexpr int  width      = columns;
+  static constexpr bool deep       = is_deep;
+  static constexpr bool adds       = adds_segments;
+  static constexpr bool stream     = is_stream;
+  static constexpr int  rows       = stream ? 64 : 32; // of a thread block
+  static constexpr int  pitch      = width + 1;
+  static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
+  static constexpr int  vectors    = width > 64 ? 2 / pairs : 1;
+  static constexpr int  lanes      = width / (2 * pairs * vectors);               // of a group that owns whole rows
+  static constexpr int  ahead      = (stream ? 8 : 4) / vectors;                  // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
+  static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
+  static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
+  static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
+};
+
+constexpr int tc_csr_batch = 16; // rows of B that a group with a column per lane has in flight
+
+/* An element of B in memory */
+template <tc_precision precision>
+struct tc_csr_element {
+  using type = uint16_t;
+};
+template <>
+struct tc_csr_element<TC_PRECISION_F64> {
+  using type = double;
+};
+template <>
+struct tc_csr_element<TC_PRECISION_F32> {
+  using type = float;
+};
+
+/* Exact. What conversions take is counted in docs/performance.md. */
+template <tc_precision precision>
+__device__ __forceinline__ double tc_csr_widen(typename tc_csr_element<precision>::type x)
+{
+  if constexpr (precision == TC_PRECISION_BF16) return __uint_as_float(static_cast<uint32_t>(x) << 16);
+  else if constexpr (precision == TC_PRECISION_F16) return __half2float(__ushort_as_half(x));
+  else return x;
+}
+
+/* Neighbouring columns of a row of B as they are in memory, aligned to their size */
+template <tc_precision precision, int pairs>
+struct tc_csr_columns {
+  static constexpr int words = pairs * static_cast<int>(sizeof(typename tc_csr_element<precision>::type)) / 2;
+  uint32_t             word[words];
+
+  __device__ __forceinline__ void load(const char *from)
+  {
+    if constexpr (words == 4) {
+      const uint4 four = __ldg(reinterpret_cast<const uint4 *>(from));
+
+      word[0] = four.x;
+      word[1] = four.y;
+      word[2] = four.z;
+      word[3] = four.w;
+    } else if constexpr (words == 2) {
+      const uint2 two = __ldg(reinterpret_cast<const uint2 *>(from));
+
+      word[0] = two.x;
+      word[1] = two.y;
+    } else word[0] = __ldg(reinterpret_cast<const uint32_t *>(from));
+  }
+
+  __device__ __forceinline__ double2 pair(int p) const
+  {
+    if constexpr (precision == TC_PRECISION_F32) return make_double2(__uint_as_float(word[2 * p]), __uint_as_float(word[2 * p + 1]));
+    else return make_double2(tc_csr_widen<precision>(static_cast<uint16_t>(word[p])), tc_csr_widen<precision>(static_cast<uint16_t>(word[p] >> 16)));
+  }
+};
+template <>
+struct tc_csr_columns<TC_PRECISION_F64, 1> {
+  double2 value;
+
+  __device__ __forceinline__ void load(const char *from)
+  {
+    value = __ldg(reinterpret_cast<const double2 *>(from));
+  }
+
+  __device__ __forceinline__ double2 pair(int) const
+  {
+    return value;
+  }
+};
+
+/* Entries of A in shared memory, for the lanes of a group */
+struct tc_csr_entries {
+  double  val[tc_csr_batch];
+  int32_t col[tc_csr_batch];
+};
+
+/*
+  The sums of `length` entries, one at least, for the columns of this lane. The columns of the next entries are loaded while the rows of B of the present ones are on their way.
+  Beyond the last entry that one is loaded again and not added, since loads without conditions leave together. Lanes beyond the last column of B read what the last lane
+  with one reads, and so no more than that.
+*/
+template <class shape>
+__device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *vals, int32_t length, const tc_csr_rows &B, int32_t n, int lane, double2 (&sum)[shape::vectors * shape::pairs])
+{
+  constexpr int ahead = shape::ahead, vectors = shape::vectors, pairs = shape::pairs;
+  using part          = tc_csr_columns<shape::precision, pairs>;
+  const char   *mine[vectors];
+  int32_t       next[ahead];
+
+#pragma unroll
+  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(part) * min(shape::lanes * v + lane, (n - 1) / (2 * pairs));
+#pragma unroll
+  for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(i, length - 1));
+#pragma unroll 1
+  for (int32_t done = 0; done < length; done += ahead) {
+    part   row[ahead][vectors];
+    double val[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+#pragma unroll
+      for (int v = 0; v < vectors; ++v) row[i][v].load(mine[v] + (uint64_t)(uint32_t)next[i] * B.stride);
+    }
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) val[i] = __ldg(vals + min(done + i, length - 1));
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(done + ahead + i, length - 1));
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+#pragma unroll
+      for (int v = 0; v < vectors * pairs; ++v) {
+        const double2 b       = row[i][v / pairs].pair(v % pairs);
+        const double2 further = make_double2(fma(val[i], b.x, sum[v].x), fma(val[i], b.y, sum[v].y));
+
+        sum[v].x = done + i < length ? further.x : sum[v].x;
+        sum[v].y = done + i < length ? further.y : sum[v].y;
+      }
+    }
+  }
+}
+
+/*
+  The sums of rows r .. stop - 1 of a block, for the columns of this lane, into their rows of `tile`; empty rows are left out. start[r] .. start[r + 1] - 1 are the entries of row
+  r. All rows are one stream: the columns of the next entries are loaded while the rows of B of the present ones are on their way, whatever row they belong to, so that a short
+  row does not wait for its own. A lane loads an entry or two for its whole group. Beyond the last entry that one is loaded again and not added. All lanes of a warp come here
+  together, also where there is nothing to sum.
+*/
+template <class shape>
+__device__ __forceinline__ void tc_csr_sum_stream(const tc_csr_view &A, const int32_t *start, int r, int stop, const tc_csr_rows &B, int32_t n, int lane, double *tile)
+{
+  constexpr int lanes = shape::lanes, ahead = shape::ahead, loaders = lanes < ahead ? lanes : ahead, held = ahead / loaders;
+  using part          = tc_csr_columns<shape::precision, shape::pairs>;
+  static_assert(shape::vectors == 1 && shape::pairs == 1, "a lane has two columns");
+  const int         own  = lane % loaders;
+  const int32_t     last = start[stop] - 1;
+  const char *const mine = B.first + sizeof(part) * min(lane, (n - 1) / 2);
+  int32_t           e = start[r], end = e, next[held];
+  double            val[held];
+  double2           sum;
+
+  const auto begin_row = [&] { // the next one with entries
+    const int32_t begin = end;
+
+    while (end == begin) end = start[++r];
+    sum = make_double2(0.0, 0.0);
+  };
+  const auto end_row = [&] {
+    double *to = tile + (r - 1) * shape::pitch + 2 * lane;
+
+    to[0] = sum.x;
+    to[1] = sum.y;
+  };
+  const bool any = e <= last;
+
+#pragma unroll
+  for (int h = 0; h < held; ++h) {
+    next[h] = any ? __ldg(A.col + min(e + loaders * h + own, last)) : 0;
+    val[h]  = 0.0;
+  }
+  if (any) begin_row();
+#pragma unroll 1
+  while (__any_sync(tc_full_warp, e <= last)) {
+    const bool more = e <= last;
+    int32_t    col[ahead];
+    part       row[ahead];
+
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) col[i] = __shfl_sync(tc_full_warp, next[i / loaders], i % loaders, lanes);
+    if (more) { // all of them on their way together
+#pragma unroll
+      for (int i = 0; i < ahead; ++i) row[i].load(mine + (uint64_t)(uint32_t)col[i] * B.stride);
+#pragma unroll
+      for (int h = 0; h < held; ++h) {
+        val[h]  = __ldg(A.val + min(e + loaders * h + own, last));
+        next[h] = __ldg(A.col + min(e + ahead + loaders * h + own, last));
+      }
+    }
+#pragma unroll
+    for (int i = 0; i < ahead; ++i) {
+      const double  a = __shfl_sync(tc_full_warp, val[i / loaders], i % loaders, lanes);
+      const double2 b = row[i].pair(0);
+
+      if (more && e + i == end) {
+        end_row();
+        if (end <= last) begin_row();
+      }
+      if (more && e + i <= last) {
+        sum.x = fma(a, b.x, sum.x);
+        sum.y = fma(a, b.y, sum.y);
+      }
+    }
+    if (more) e += ahead;
+  }
+  if (any && e == last + 1) end_row();
+}
+
+/* The sums of the rows of a block from row0 on, `n` columns, into `tile`: each group of lanes sums as many rows that follow each other. Heavy rows are left out. */
+template <class shape>
+__device__ __forceinline__ void tc_csr_sum_streams(const tc_csr_view &A, const tc_csr_rows &B, int32_t row0, int32_t n, int32_t *start, double *tile)
+{
+  constexpr int own   = shape::rows / (shape::threads / shape::lanes);
+  const int     first = threadIdx.x / shape::lanes * own;
+
+  for (int r = threadIdx.x; r <= shape::rows; r += shape::threads) start[r] = A.row_ptr[min(row0 + r, A.num_rows)];
+  __syncthreads();
+  tc_wait_for_kernel_before(); // it wrote rows of B
+  for (int r = first, stop = first; __any_sync(tc_full_warp, r < first + own); r = stop + 1) {
+    for (stop = r = min(r, first + own); stop < first + own && start[stop + 1] - start[stop] < A.heavy_from; ++stop) { }
+    tc_csr_sum_stream<shape>(A, start, r, stop, B, n, threadIdx.x % shape::lanes, tile);
+  }
+}
+
+/*
+  The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
+  warp come here together, also where there is nothing to sum.
+*/
+template <class shape>
+__device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
+{
+  using element = typename tc_csr_element<shape::precision>::type;
+  constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
+  const int         loader = threadIdx.x % loaders;
+  const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
+  const char *const mine = B.first + sizeof(element) * min(column, n - 1);
+  double            sum  = 0.0, val[held];
+  int32_t           col[held];
+
+  if (longest == 0) return sum;
+#pragma unroll
+  for (int h = 0; h < held; ++h) {
+    col[h] = __ldg(A.col + first + min(loaders * h + loader, last));
+    val[h] = __ldg(A.val + first + min(loaders * h + loader, last));
+  }
+#pragma unroll 1
+  for (int32_t done = 0; done < longest; done += tc_csr_batch) {
+    element row[tc_csr_batch];
+
+    __syncwarp();
+#pragma unroll
+    for (int h = 0; h < held; ++h) {
+      entries.col[loaders * h + loader] = col[h];
+      entries.val[loaders * h + loader] = val[h];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; ++i) row[i] = __ldg(reinterpret_cast<const element *>(mine + (uint64_t)(uint32_t)entries.col[i] * B.stride));
+#pragma unroll
+    for (int h = 0; h < held; ++h) {
+      const int32_t e = first + min(done + tc_csr_batch + loaders * h + loader, last);
+
+      col[h] = __ldg(A.col + e);
+      val[h] = __ldg(A.val + e);
+    }
+    __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; ++i) {
+      const double further = fma(entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
+
+      sum = done + i < length ? further : sum;
+    }
+  }
+  return sum;
+}
