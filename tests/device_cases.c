@@ -7,28 +7,28 @@ typedef struct {
 } named_case;
 
 static const named_case few_cases[] = {
-  {"ragged",       67   },
-  {"skewed",       103  },
-  {"short",        203  },
-  {"mixed",        175  }, // of clusters those with the most groups to a window; here blocks are aligned, and they are not
-  {"limits",       35   },
-  {"one_row",      1031 },
-  {"all_empty",    37   },
-  {"no_columns",   5    },
-  {"elasticity",   4    }, // clusters with the most groups that 16 warps hold, here as well
-  {"stencil7",     6    },
-  {"nothing",      0    },
-  {"laplace27",    4    },
-  {"qcd",          3    },
-  {"25d25s",       80   },
-  {"lp",           500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
-  {"like_dc2",     1009 }, // the same; short ones
-  {"one_row",      13003}, // many segments for each long row, and nothing else
-  {"four",         9    }, // rows of at most four entries
-  {"webbase",      900  }, // streams of short rows, and heavy ones
-  {"like_FullChip",701  }, // rows too long for streams, a few in segments
-  {"laplace27",    4    }, // the same without segments, other columns than above
-  {"webbase",      6000 }, // streams beside segments
+  {"ragged",        67   },
+  {"skewed",        103  },
+  {"short",         203  },
+  {"mixed",         175  }, // of clusters those with the most groups to a window; here blocks are aligned, and they are not
+  {"limits",        35   },
+  {"one_row",       1031 },
+  {"all_empty",     37   },
+  {"no_columns",    5    },
+  {"elasticity",    4    }, // clusters with the most groups that 16 warps hold, here as well
+  {"stencil7",      6    },
+  {"nothing",       0    },
+  {"laplace27",     4    },
+  {"qcd",           3    },
+  {"25d25s",        80   },
+  {"lp",            500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
+  {"like_dc2",      1009 }, // the same; short ones
+  {"one_row",       13003}, // many segments for each long row, and nothing else
+  {"four",          9    }, // rows of at most four entries
+  {"webbase",       900  }, // streams of short rows, and heavy ones
+  {"like_FullChip", 701  }, // rows too long for streams, a few in segments
+  {"laplace27",     4    }, // the same without segments, other columns than above
+  {"webbase",       6000 }, // streams beside segments
 };
 
 /*
