@@ -7,15 +7,16 @@
 #   sanitize   compute-sanitizer memcheck and racecheck on every kernel
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
-#   twogpus    some of them on two processes, where the machine has two GPUs
+#   twogpus    some of them on two processes, where the machine has two GPUs, with the machine's Open MPI, which copies through the host
+#   twoaware   the same with the kit's CUDA-aware one
 #   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #
-# With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus and bench always run alone.
+# With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus, twoaware and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
+# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware and twoaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -167,17 +168,25 @@ stage_tests() {
   end_jobs "$out/tests.log"
 }
 
-# With the kit's own Open MPI, in a subshell, whose end brings the machine's back. CUDA IPC is what processes of one GPU should use; where the machine has none, that
-# Open MPI copies through the host, still from and to device pointers, and the result of the check says so.
-stage_gpuaware() (
-  mpi=$work/cuda-mpi check=$work/gpuaware.log status='' why=''
+# The kit's own Open MPI, for the rest of a subshell, whose end brings the machine's back; fails where there is none
+cuda_aware_mpi() { # test that is skipped without it
+  mpi=$work/cuda-mpi
   flavour opt
   if [ ! -d "$mpi" ]; then
-    result gpuaware/check skipped "the kit was packed without a CUDA-aware MPI"
-    return
+    result "$1" skipped "the kit was packed without a CUDA-aware MPI"
+    return 1
   fi
   export OPAL_PREFIX=$mpi PMIX_INSTALL_PREFIX=$mpi PATH=$mpi/bin:$PATH LD_LIBRARY_PATH=$mpi/lib:$LD_LIBRARY_PATH
-  export OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=smcuda,self OMPI_MCA_btl_smcuda_cuda_ipc_verbose=10
+  export OMPI_MCA_plm=isolated OMPI_MCA_pml=ob1 OMPI_MCA_btl=smcuda,self
+  gpu_aware=1
+}
+
+# CUDA IPC is what processes of one GPU should use; where the machine has none, that Open MPI copies through the host, still from and to device pointers, and the result of the check
+# says so.
+stage_gpuaware() (
+  check=$work/gpuaware.log status='' why=''
+  cuda_aware_mpi gpuaware/check || return 0
+  export OMPI_MCA_btl_smcuda_cuda_ipc_verbose=10
   for ipc in "${KIT_IPC:-1}" 0; do
     export OMPI_MCA_btl_smcuda_use_cuda_ipc=$ipc
     counted 40 mpiexec -n 2 "$mpi/bin/gpuaware" >"$check" </dev/null
@@ -193,7 +202,6 @@ stage_gpuaware() (
   done
   result gpuaware/check "$status" "$why"
   unset OMPI_MCA_btl_smcuda_cuda_ipc_verbose
-  gpu_aware=1
   new_jobs
   for np in 2 3; do
     for name in mpi ops solve product; do
@@ -289,7 +297,7 @@ one_stage() ( # in a shell of its own, whose jobs are no other stage's
 )
 
 [ $# -gt 0 ] || set -- all
-[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers twogpus bench
+[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers twogpus twoaware bench
 unpack
 source "$work/solvers.sh"
 source "$work/bench.sh"
@@ -301,7 +309,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|solves|twogpus|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|twogpus|twoaware|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

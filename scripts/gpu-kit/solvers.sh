@@ -5,7 +5,7 @@
 solve_once() { # case, processes, type, program, options
   local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0
   shift 4
-  limited 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
+  limited 100 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi "${gpu_aware:-0}" -dll_prepend "$plugin" "$@" -log_view >"$log" 2>&1 </dev/null || status=$?
   { printf '=== %s np%s %s\n' "$name" "$np" "$type"; grep -vE '^[A-Za-z]+ +[0-9]+ [0-9.]+ ' "$log" | head -n 150; grep -E '^(KSPSolve|SNESSolve|MatMult|MatTC[A-Z][a-z]+|PCSetUp) ' "$log"; } >>"$out/tests.log"
   if [ "$status" != 0 ]; then printf 'failed\t-\t0\t-\t0\t0\n'
   else
@@ -32,7 +32,7 @@ compare() { # case, processes, program, type option, options
   local name=$1 np=$2 program=$3 option=$4 runs=1 type run
   local -A lines=() best=()
   shift 4
-  if [ "$np" = 1 ] || [ "$stage" = twogpus ]; then runs=3; fi
+  if [ "$np" = 1 ] || [[ $stage =~ ^two ]]; then runs=3; fi
   for ((run = 0; run < runs; run++)); do
     for type in "$parent_type" aijtccusparse; do
       lines[$type]+=$(solve_once "$name" "$np" "$type" "$program" "$option" "$type" "$@")$'\n'
@@ -71,7 +71,7 @@ split_by_event() { # case, program, type option, options
 tutorial() { # processes, program, options; the log is $work/tutorial.log, with the status of the program as its last line
   local np=$1 program=$2 status=0 at=$SECONDS
   shift 2
-  limited 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi 0 "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
+  limited 60 mpiexec -n "$np" "$bin/$program" -use_gpu_aware_mpi "${gpu_aware:-0}" "$@" >"$work/tutorial.log" 2>&1 </dev/null || status=$?
   printf 'status %s after %s s\n' "$status" "$((SECONDS - at))" >>"$work/tutorial.log"
   { printf '=== %s %s\n' "$program" "$*"; head -n 150 "$work/tutorial.log"; } >>"$out/tests.log"
 }
@@ -157,11 +157,10 @@ stage_solvers() {
 }
 
 # Two processes, each with a GPU of its own: PETSc gives processes of a host its GPUs in turn
-stage_twogpus() {
-  local where_suffix=_two_gpus
-  flavour opt
+on_two_gpus() { # suffix of the cases
+  local where_suffix=$1
   if [ "$(nvidia-smi -L | wc -l)" -lt 2 ]; then
-    result solve/two_gpus skipped "the machine has one GPU"
+    result "solve/${where_suffix#_}" skipped "the machine has one GPU"
     return
   fi
   compare "ex45_mg_129$where_suffix" 2 ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
@@ -169,3 +168,14 @@ stage_twogpus() {
   blocks_of ex2_129 2 -coarse 5 -levels 6 -columns 32 -method mg
   blocks_of ex2_elasticity_65 2 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
 }
+
+stage_twogpus() {
+  flavour opt
+  on_two_gpus _two_gpus
+}
+
+stage_twoaware() (
+  cuda_aware_mpi solve/two_gpus_aware || return 0
+  export OMPI_MCA_btl_smcuda_use_cuda_ipc=${KIT_IPC:-1}
+  on_two_gpus _two_gpus_aware
+)

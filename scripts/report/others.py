@@ -83,7 +83,7 @@ def section_events(rows):
 def section_petsc_tutorials(rows):
     cells = [(row['case'], row['rows'], row['ranks'], row['iterations'], row['baseline_iterations'], f'{row["ms"]:.1f}', f'{parent_ms(row):.1f}', ratio(over_parent(row) if row['ms'] else 0), row['residual'], row['hits_refills_rebuilds'])
              for row in rows]
-    return ["PETSc's tutorials, unmodified; milliseconds of the first solve of a process, packing included. The types take turns; what counts is the fastest of three runs of each on one process, of seven if that takes less than 0.2 s, and the only one on two, which share a GPU; with two_gpus in the name each has its own, and three runs.",
+    return ["PETSc's tutorials, unmodified; milliseconds of the first solve of a process, packing included. The types take turns; what counts is the fastest of three runs of each on one process, of seven if that takes less than 0.2 s, and the only one on two, which share a GPU; with two_gpus in the name each has its own, and three runs; aware: the MPI passes device memory on.",
             'Counters are those of the printed operator.', ''] + \
         table(('case', 'rows', 'processes', 'iterations', 'aijcusparse', 'ms', 'aijcusparse ms', 'speedup', 'residual', 'hits/refills/rebuilds'), cells)
 
