@@ -51,9 +51,9 @@ pack_suite() { # build folder, target
   cp -r "$PETSC_DIR/share/petsc/datafiles/matrices" "$to/petsc/share/petsc/datafiles"
   cp -r "$from/src" "$from/absent.txt" "$to"
   find "$to/src" -name '*.c' -delete
-  (cd "$from" && find tests \( -name 'runex*.sh' -o \( -type f -perm -u+x -name 'ex*' ! -name '*.sh' ! -name '*.o' \) \) -print0 | tar --null -T - -cf -) | tar -xf - -C "$to"
-  find "$to/tests" -name 'runex*.sh' -exec sed -i -e "s#$from#@SUITE@#g" -e "s#$PETSC_DIR#@SUITE@/petsc#g" {} +
-  find "$to/tests" -type f -name 'ex*' ! -name '*.sh' -exec strip {} +
+  (cd "$from" && find tests \( -name 'run*.sh' -o \( -type f -perm -u+x ! -name '*.sh' ! -name '*.o' \) \) -print0 | tar --null -T - -cf -) | tar -xf - -C "$to"
+  find "$to/tests" -name 'run*.sh' -exec sed -i -e "s#$from#@SUITE@#g" -e "s#$PETSC_DIR#@SUITE@/petsc#g" {} +
+  find "$to/tests" -type f ! -name '*.sh' -exec strip {} +
   cp "$root/tests/petsc/suite.py" "$root/tests/petsc/cases.txt" "$to"
 }
 

@@ -226,18 +226,24 @@ suite_case() { # script
 }
 
 stage_suite() {
-  local each suite script
+  local each suite script label
   for each in debug opt; do # the debug PETSc checks more; the optimised one where there is no other
     suite=$work/$each/suite
     [ -d "$suite" ] || continue
     new_jobs
     flavour "$each"
-    find "$suite/tests" -name 'runex*.sh' -exec sed -i "s#@SUITE@#$suite#g" {} +
+    find "$suite/tests" -name 'run*.sh' -exec sed -i "s#@SUITE@#$suite#g" {} +
     export PETSCMPIEXEC=mpiexec PETSC_OPTIONS="-dll_prepend $plugin -use_gpu_aware_mpi 0"
+    : >"$work/labels"
     while IFS= read -r script; do
-      job "petsc/$(sed -n "s/^label='\(.*\)'/\1/p" "$script")/$each" suite_case "$script"
-    done < <(find "$suite/tests" -name 'runex*.sh' | sort)
+      label=$(sed -n "s/^label='\(.*\)'/\1/p" "$script")
+      echo "$label" >>"$work/labels"
+      job "petsc/$label/$each" suite_case "$script"
+    done < <(find "$suite/tests" -name 'run*.sh' | sort)
     end_jobs "$out/tests.log"
+    while IFS= read -r label; do
+      [[ ! petsc/$label/$each =~ ${KIT_ONLY:-} ]] || result "petsc/$label/$each" failed "a case of the table that the kit does not have"
+    done < <(python3 "$suite/suite.py" missing --mode cuda --to "$suite" <"$work/labels")
     unset PETSC_OPTIONS
     return 0
   done

@@ -3,6 +3,7 @@
 
   suite.py stage --petsc-dir DIR --mode MODE --to FOLDER [--only PATTERN]   copies gmakefile.test, the sources of the table and their expected outputs
   suite.py report --mode MODE --testdir FOLDER [--only PATTERN]             one line per test, then "petsc suite: N passed, N failed, N skipped"
+  suite.py missing --mode MODE --to FOLDER [--only PATTERN]                 the cases of the table that belong to none of the tests on standard input, a line each
 
 The table is cases.txt beside this file. A staged source keeps its code; of its TEST block only the cases of the table stay, with type names replaced
 in their `args:` and, in the host modes, without what needs a device. Modes: run.sh.
@@ -233,18 +234,36 @@ def read_counts(folder):
     return counts
 
 
-def report(arguments):
-    cases = read_table(arguments.only)
-    with open(os.path.join(arguments.to, 'absent.txt')) as file:
-        absent = {tuple(line.split()) for line in file}
-    counts = read_counts(os.path.join(arguments.testdir, 'counts'))
+def read_absent(folder):
+    with open(os.path.join(folder, 'absent.txt')) as file:
+        return {tuple(line.split()) for line in file}
+
+
+def tests_of(cases, targets):
+    """The harness's tests by the case that they belong to"""
     owners = {}
-    for target in counts:
+    for target in targets:
         # a sweep over nsize of an enclosing testset comes before the suffix, other sweeps after it
         name = re.sub(r'-(ex\w+?)_nsize-\d+', r'-\1', target)
         matching = [case for case in cases if name == case.target or name.startswith(case.target + '_')]
         if matching:
             owners.setdefault(max(matching, key=lambda case: len(case.target)).target, []).append(target)
+    return owners
+
+
+def missing(arguments):
+    cases, absent = read_table(arguments.only), read_absent(arguments.to)
+    owners = tests_of(cases, [line.strip() for line in sys.stdin])
+    for case in cases:
+        if case.skipped(arguments.mode, arguments.gpu_aware) is None and (case.source, case.suffix) not in absent and case.target not in owners:
+            print(case.target)
+    return 0
+
+
+def report(arguments):
+    cases, absent = read_table(arguments.only), read_absent(arguments.to)
+    counts = read_counts(os.path.join(arguments.testdir, 'counts'))
+    owners = tests_of(cases, counts)
     passed = failed = skipped = 0
     for case in cases:
         why = case.skipped(arguments.mode, arguments.gpu_aware)
@@ -276,7 +295,7 @@ def report(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('action', choices=('stage', 'report'))
+    parser.add_argument('action', choices=('stage', 'report', 'missing'))
     parser.add_argument('--mode', choices=MODES, required=True)
     parser.add_argument('--petsc-dir')
     parser.add_argument('--to', required=True, help='the folder of the staged sources')
@@ -284,7 +303,7 @@ def main():
     parser.add_argument('--only', default='*', help='shell pattern of test names, mat_tests-ex5_*')
     parser.add_argument('--gpu-aware', action='store_true', help='MPI takes device pointers')
     arguments = parser.parse_args()
-    return stage(arguments) if arguments.action == 'stage' else report(arguments)
+    return {'stage': stage, 'report': report, 'missing': missing}[arguments.action](arguments)
 
 
 if __name__ == '__main__':
