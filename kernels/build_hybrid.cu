@@ -34,7 +34,7 @@ static void tc_cut_tail(tc_cutter &C, tc_hybrid &H)
   H.val   = val;
 }
 
-static_assert(sizeof(tc_build_counts) <= TC_ANSWER_BYTES, "the host is told more than there is room for");
+static_assert(sizeof(tc_build_counts) <= TC_SHARED_BYTES, "the host is told more than there is room for");
 
 /* What a build needs for itself, large enough for any matrix with so many rows and nonzeros; `head` are the arrays of tc_cut_head() */
 struct tc_build_scratch {
@@ -136,7 +136,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   *slab = nullptr;
   TC_CALL(tc_check_local(A, "hybrid", INT32_MAX - MAX_OVERHANG));
   tc_cut_scratch(counted, A, S);
-  TC_CALL(tc_memory_take_answer(&answer));
+  TC_CALL(tc_memory_share(&answer));
   status = tc_memory_take(counted.bytes, &memory, on);
   memset(view, 0, sizeof H);
   H.num_rows     = A->num_rows;
@@ -149,7 +149,7 @@ extern "C" tc_status tc_build_hybrid(const tc_csr_local *A, void *view, void **s
   if (status == TC_OK) status = tc_build(A, S, static_cast<tc_build_counts *>(answer), H, slab, on);
   const tc_status freed = tc_memory_give(memory, on);
 
-  tc_memory_give_answer(answer);
+  tc_memory_unshare(answer);
   if (status == TC_OK) status = freed;
   if (status != TC_OK) {
     tc_memory_release(*slab);

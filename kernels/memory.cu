@@ -83,45 +83,59 @@ void tc_memory_release(void *memory)
   cudaFree(memory);
 }
 
-/* Never given back to the system: a conversion takes one at a time */
-static std::mutex          answers_mutex;
-static std::vector<void *> answers;
+/* Pages are never given back to the system */
+static std::mutex          shared_mutex;
+static std::vector<void *> shared_free;
 
 tc_status tc_memory_warm_up(void)
 {
   size_t   unused, total;
   tc_pool *pool;
-  void    *memory, *answer;
+  void    *memory, *shared;
 
   TC_CALL(get_pool(&pool));
   TC_CALL(tc_cuda("size of the device's memory", cudaMemGetInfo(&unused, &total)));
   TC_CALL(take(pool, total / WARM_SHARE, &memory, pool->stream));
   TC_CALL(tc_memory_give(memory, pool->stream));
   TC_CALL(tc_cuda("device memory", cudaStreamSynchronize(pool->stream)));
-  TC_CALL(tc_memory_take_answer(&answer));
-  tc_memory_give_answer(answer);
+  TC_CALL(tc_memory_share(&shared));
+  tc_memory_unshare(shared);
   return TC_OK;
 }
 
-tc_status tc_memory_take_answer(void **memory)
+/* A page in pieces, since the system takes as long for one piece */
+static tc_status share_page()
+{
+  enum { PIECES = 64 };
+  static size_t pieces = 0; // there is room for all of them, so that giving one back does not fail
+  void         *page;
+
+  try {
+    shared_free.reserve(pieces + PIECES);
+  } catch (const std::bad_alloc &) {
+    return tc_fail(TC_ERR_MEMORY, "no host memory for %zu addresses", pieces + PIECES);
+  }
+  TC_CALL(tc_cuda("pinned memory", cudaHostAlloc(&page, PIECES * TC_SHARED_BYTES, cudaHostAllocPortable | cudaHostAllocMapped)));
+  pieces += PIECES;
+  for (int i = PIECES - 1; i >= 0; --i) shared_free.push_back(static_cast<char *>(page) + TC_SHARED_BYTES * i);
+  return TC_OK;
+}
+
+tc_status tc_memory_share(void **memory)
 {
   *memory = nullptr;
   TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "no pinned memory: a fault was asked for");
-  const std::lock_guard<std::mutex> lock(answers_mutex);
+  const std::lock_guard<std::mutex> lock(shared_mutex);
 
-  if (answers.empty()) return tc_cuda("pinned memory", cudaHostAlloc(memory, TC_ANSWER_BYTES, cudaHostAllocPortable | cudaHostAllocMapped));
-  *memory = answers.back();
-  answers.pop_back();
+  if (shared_free.empty()) TC_CALL(share_page());
+  *memory = shared_free.back();
+  shared_free.pop_back();
   return TC_OK;
 }
 
-void tc_memory_give_answer(void *memory)
+void tc_memory_unshare(void *memory)
 {
-  const std::lock_guard<std::mutex> lock(answers_mutex);
+  const std::lock_guard<std::mutex> lock(shared_mutex);
 
-  try {
-    if (memory) answers.push_back(memory);
-  } catch (const std::bad_alloc &) {
-    cudaFreeHost(memory);
-  }
+  if (memory) shared_free.push_back(memory);
 }

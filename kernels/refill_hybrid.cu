@@ -238,7 +238,7 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
   Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made
   Lanes:  see tc_staged_piece and tc_short_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
-  Writes: val, the bytes of the kind; value_kind; exponent, if there is one
+  Writes: val, the bytes of the kind; value_kind; exponent, if there is one; the size of the dictionary, where the host is to know it
   Launch: tc_values_threads per block, 4 KiB of shared memory, and for each team that stages pieces TC_HYBRID_SLICE_ROWS * (most + 1) doubles.  Needs: sm_80; sm_90 to begin before the
           dictionary is there.  Source: tc_hybrid.h
 */
@@ -264,6 +264,7 @@ static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) 
   tc_between_kernels();
   const int size = *H.dictionary_size;
 
+  if (H.repeats && blockIdx.x == 0 && threadIdx.x == 0) H.repeats->distinct = size;
   if (size > 0) dictionary.make(H, size);
   const tc_look_up look_up(dictionary);
 
@@ -283,13 +284,13 @@ static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) 
 }
 
 template <tc_precision precision, typename piece_of>
-static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, int most, cudaStream_t stream)
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, int most, cudaStream_t stream)
 {
   constexpr int teams = tc_values_threads / tc_warp_size / piece_of::team;
   const int64_t ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
 
-  return tc_launch_early("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, piece_of>, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
-                         most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most);
+  return tc_launch_line("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, piece_of>, early, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
+                        most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most);
 }
 
 /* Places of a stage: those of the widest piece, at most `limit` */
@@ -300,28 +301,30 @@ static int most_staged(const tc_hybrid *H, int limit)
   return widest < limit ? (widest + tc_most_places - 1) / tc_most_places * tc_most_places : limit;
 }
 
-/* A block takes a piece where pieces are wide, else each warp one, in registers where all are narrow */
+/* A block takes a piece where pieces are wide, else each warp one, in registers where all are narrow. `early`: the kernel before makes the dictionary, and waits for what wrote the values. */
 template <tc_precision precision>
-static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, cudaStream_t stream)
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, cudaStream_t stream)
 {
   const int64_t pieces = (int64_t)H->num_segments + H->num_slices, slots = H->num_slots / TC_HYBRID_SLICE_ROWS;
 
   if constexpr (precision != TC_PRECISION_F16) {
-    if (H->num_segments == 0 && H->longest_sliced <= tc_most_places) return tc_launch_values<precision, tc_short_piece>(H, csr_val, 0, stream);
-    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_staged_piece<tc_values_team>>(H, csr_val, most_staged(H, 128), stream);
+    if (H->num_segments == 0 && H->longest_sliced <= tc_most_places) return tc_launch_values<precision, tc_short_piece>(H, csr_val, early, 0, stream);
+    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_staged_piece<tc_values_team>>(H, csr_val, early, most_staged(H, 128), stream);
   }
-  return tc_launch_values<precision, tc_staged_piece<1>>(H, csr_val, most_staged(H, 32), stream);
+  return tc_launch_values<precision, tc_staged_piece<1>>(H, csr_val, early, most_staged(H, 32), stream);
 }
 
 extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, tc_stream stream)
 {
   const tc_hybrid   *H  = static_cast<const tc_hybrid *>(view);
   const cudaStream_t on = static_cast<cudaStream_t>(stream);
-  static tc_status (*const launch_of[])(const tc_hybrid *, const double *, cudaStream_t) = {tc_launch_values<TC_PRECISION_F64>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_BF16>,
+  static tc_status (*const launch_of[])(const tc_hybrid *, const double *, bool, cudaStream_t) = {tc_launch_values<TC_PRECISION_F64>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_BF16>,
                                                                                           tc_launch_values<TC_PRECISION_F16>};
 
-  TC_CALL(tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
-  return launch_of[H->precision](H, csr_val, on);
+  const bool         searches = tc_hybrid_searches(H->repeats);
+
+  if (searches) TC_CALL(tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
+  return launch_of[H->precision](H, csr_val, searches, on);
 }
 
 extern "C" tc_status tc_load_refill_hybrid(tc_scalar)

@@ -9,9 +9,15 @@ constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registe
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
 constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
 
-/* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain, or not measured (docs/performance-blocks.md) */
+/* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain (docs/performance-sectors.md) */
 template <int width>
-constexpr int tc_csr_short = width == 8 ? 4 : width == 32 ? 8 : 0;
+constexpr int tc_csr_short = width == 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
+
+template <int width>
+static inline bool tc_csr_in_streams(const tc_csr_view *A)
+{
+  return A->nnz < (int64_t)tc_csr_short<width> * A->num_rows;
+}
 
 /* The sum of numbers of column j for that of what they stand for */
 template <class shape>
@@ -149,7 +155,8 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
           heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane;
           with `stream` its rows follow each other and are summed as one stream of entries
-  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; entries of A are read by the whole group at once
+  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by the whole group at once or, with `deep` and
+          `stream`, by one of its lanes for all
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
@@ -261,7 +268,7 @@ static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_
   const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
 
   if constexpr (precision == TC_PRECISION_F64 && tc_csr_short<width> > 0) {
-    if (A->nnz < (int64_t)tc_csr_short<width> * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
+    if (tc_csr_in_streams<width>(A)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
   }
   if (deep) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
   return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false>, tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);

@@ -11,7 +11,10 @@
 extern "C" {
 #endif
 
-enum { TC_TURNED_ROWS = 256 }; // what rows of a block that was turned are rounded up to
+enum {
+  TC_TURNED_ROWS  = 256, // what rows of a block that was turned are rounded up to
+  TC_SHARED_BYTES = 256
+};
 
 typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
 
@@ -67,6 +70,9 @@ typedef struct {
   /* The same for what is enqueued on one stream, before it is given back there; neither waits */
   tc_status (*take)(size_t bytes, void **local, tc_stream stream);
   tc_status (*give)(void *local, tc_stream stream);
+  /* TC_SHARED_BYTES of the host's memory that kernels reach, too. It is given back when none of them will any more; NULL is fine */
+  tc_status (*share)(void **memory);
+  void (*unshare)(void *memory);
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);

@@ -28,7 +28,8 @@
   F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
   of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
-  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow.
+  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. Refills that know of each other (tc_hybrid_repeats) leave an
+  empty dictionary as it is, but for every TC_HYBRID_LOOK_EVERYth.
 */
 #pragma once
 #include "tc_base.h"
@@ -45,6 +46,7 @@ enum {
   TC_HYBRID_WIDE_MEAN   = 16, // slots per row
   TC_HYBRID_DICTIONARY  = 256,
   TC_HYBRID_SAMPLE      = 4096,
+  TC_HYBRID_LOOK_EVERY  = 8,
   TC_HYBRID_PAD         = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
 };
 
@@ -69,6 +71,12 @@ typedef struct {
   uint8_t  index_kind, value_kind;
 } tc_hybrid_segment;
 
+/* What refills of a matrix know of those before, in memory of the host that kernels reach */
+typedef struct {
+  volatile int32_t distinct; // size of the dictionary that the last search made; -1: not known yet
+  int32_t          since;    // refills that did not search since then
+} tc_hybrid_repeats;
+
 typedef struct {
   int32_t            num_rows, num_cols;
   int64_t            num_nonzeros, num_slots; // value slots, a multiple of 32
@@ -92,7 +100,21 @@ typedef struct {
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
   int16_t           *exponent;   // [num_segments + num_sliced] with precision F16, else [0]: of each segment, then of each sliced row; 0 where the kind is another
   tc_precision       precision;
+  tc_hybrid_repeats *repeats; // [1]; NULL: every refill searches
 } tc_hybrid;
+
+/*
+  Does the next refill search for values that repeat? On the device a search is a launch of its own, whose end the other waits for: 4 to 6 us, a third to a half of the refill of a small
+  matrix (docs/performance-conversion.md). What is not known yet, because the device has not come so far, may be what the search before found; any answer loses nothing.
+*/
+static inline int tc_hybrid_searches(tc_hybrid_repeats *repeats)
+{
+  if (repeats == NULL) return 1;
+  if (repeats->distinct == 0 && ++repeats->since < TC_HYBRID_LOOK_EVERY) return 0;
+  repeats->distinct = -1;
+  repeats->since    = 0;
+  return 1;
+}
 
 /*
   Rows of more entries are tall. Where rows have few in the mean, one of 17 to 40 holds up a warp of short ones; where they have more, sorting those over the whole

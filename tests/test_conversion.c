@@ -5,7 +5,7 @@
 */
 #include "conversion_bench.h"
 #include "device_cases.h"
-#include <math.h>
+#include "value_kinds.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,28 +173,6 @@ static void zero_values(const tc_backend *backend, const tc_format *format, cons
 
 enum { INDEX = 1 << TC_ROLE_INDEX | 1 << TC_ROLE_MAP, VALUE = 1 << TC_ROLE_VALUE, SCRATCH = 1 << TC_ROLE_SCRATCH };
 
-/* --- values of all kinds */
-
-enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, NUM_VALUES };
-static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values", "values of many magnitudes", "values of all magnitudes"};
-
-static double value_of(int kind, int64_t i, double normal)
-{
-  static const double special[] = {NAN, -0.0, 0.0, INFINITY, -INFINITY, 0x1p-1074, 0x1p-149, 0x1p-150, 0x1.fffffep127, 0x1.ffffffp127, 1.0 + 0x1p-23, 1.0 + 0x1p-24};
-
-  switch (kind) {
-  case INTEGERS: return (double)(7 * i % 5 - 2);
-  case FEW_OTHERS: return i % 97 == 5 ? i % 2 ? normal : (float)normal : (double)(i % 3);
-  case FLOATS: return (float)normal;
-  case EXACTLY_FULL: return 1.0 / (double)(i % 256 + 3);
-  case ONE_TOO_MANY: return 1.0 / (double)(i % 257 + 3);
-  case SPECIAL: return i % 64 < 4 ? special[i / 64 % (int64_t)(sizeof special / sizeof special[0])] : (float)normal;
-  case WIDE: return ldexp(normal, (int)(i % 59) - 29);
-  case EXTREME: return i % 499 == 0 ? ldexp(normal, (int)(i % 2300) - 1200) : normal;
-  default: return normal;
-  }
-}
-
 static const tc_converter *host_converter(const char *format)
 {
   int                 num;
@@ -207,25 +185,37 @@ static const tc_converter *host_converter(const char *format)
   return NULL;
 }
 
-/* From kind to kind and back; what a narrow kind does not use must stay as it was */
-static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, const any_view *host, const any_view *local)
+/*
+  From kind to kind and back; what a narrow kind does not use must stay as it was. `remember`: refills know of those before, on the host as on the device, so that some of
+  them do not search for values that repeat.
+*/
+static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, any_view host, any_view local, int remember)
 {
   static const int    whole[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, FLOATS, WIDE, NORMAL};
-  const int          *sequence = small_only ? brief : whole;
-  const size_t        steps    = small_only ? sizeof brief / sizeof brief[0] : sizeof whole / sizeof whole[0];
+  const int          *sequence = small_only || remember ? brief : whole;
+  const size_t        steps    = !small_only && !remember ? sizeof whole / sizeof whole[0] : small_only && remember ? 3 : sizeof brief / sizeof brief[0];
+  const tc_backend   *backends[] = {tc_backend_host(), L->backend};
   const tc_converter *reference  = host_converter(format->name);
   double             *val        = new_bytes((size_t)A->nnz * sizeof *val);
+  any_view            seen[2]    = {host, local}; // with the same memory
+  void               *shared[2]  = {NULL, NULL};
 
+  for (int i = 0; i < 2 && remember; ++i) {
+    check(backends[i], backends[i]->share(&shared[i]), "shared memory");
+    format->remember(i ? &local : &host, shared[i]);
+  }
   for (size_t s = 0; s < steps; ++s) {
     const char *different;
 
     for (int64_t i = 0; i < A->nnz; ++i) val[i] = value_of(sequence[s], i, A->val[i]);
     if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
-    if (reference->refill(host, val, NULL) != TC_OK) die("host refill", tc_last_error());
-    check(L->backend, converter->refill(local, L->val, NULL), "refill");
-    different = first_different(L->backend, format, host, local, small_only ? VALUE : INDEX | VALUE | SCRATCH);
+    if (reference->refill(&host, val, NULL) != TC_OK) die("host refill", tc_last_error());
+    check(L->backend, converter->refill(&local, L->val, NULL), "refill");
+    different = first_different(L->backend, format, &seen[0], &seen[1], small_only ? VALUE : INDEX | VALUE | SCRATCH);
     fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], different);
   }
+  check(L->backend, L->backend->synchronize(NULL), "synchronize");
+  for (int i = 0; i < 2; ++i) backends[i]->unshare(shared[i]);
   free(val);
 }
 
@@ -243,7 +233,7 @@ static void check_conversion(const tc_backend *backend, const tc_converter *conv
   fact(*different == 0, format->name, name, row_group, "packed as on the host", different);
   zero_values(backend, format, &local);
   for (int i = 0; format->arrange && row_group > 1 && i < 2; ++i) format->arrange(i ? &local : &host, TC_ARITHMETIC_MMA);
-  if (*different == 0 && !pattern_only) check_refills(converter, format, name, A, &L, &host, &local);
+  for (int remember = 0; *different == 0 && !pattern_only && remember <= (format->remember != NULL && (!small_only || precision == format->widest)); ++remember) check_refills(converter, format, name, A, &L, host, local, remember);
   backend->release(slab);
   tc_format_destroy(format, &host);
   local_free(&L);

@@ -2,6 +2,7 @@
   Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind.
 */
 #include "test_util.h"
+#include "../kernels/tc_hybrid.h"
 #include "../src/plan/choose.h"
 #include "../src/plan/plan.h"
 #include <stdlib.h>
@@ -248,6 +249,39 @@ static void failed_refill(void **state)
   for_each_format(check_failed_refill);
 }
 
+/* Values that begin to repeat when none had before are found by the last of so many refills, and multiplied before */
+static void repeats_are_found(void **state)
+{
+  const tc_plan_options hybrid = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+  tc_matrix             A      = matrix_of("stencil7", 12);
+  tc_key                key    = key_of(&A, 1, 1);
+  tc_plan              *plan;
+  tc_detail             detail;
+
+  (void)state;
+  tc_random_normal(A.nnz, 99, A.val);
+  ASSERT_OK(tc_plan_create(tc_backend_host(), &hybrid, &plan));
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  for (int refill = 1; refill <= TC_HYBRID_LOOK_EVERY; ++refill) {
+    for (int64_t e = 0; e < A.nnz; ++e) A.val[e] = 1.0 / (double)(e % 3 + 3 * refill);
+    ++key.state;
+    ASSERT_OK(bring_up_to_date(plan, &A, &key));
+    expect_product(plan, &A);
+    ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+    assert_non_null(strstr(detail.kinds, refill < TC_HYBRID_LOOK_EVERY ? "values d8 0%, f32 0%, f64 100%" : "values d8 100%, f32 0%, f64 0%"));
+  }
+  ++key.pattern; // and at once by a build
+  tc_random_normal(A.nnz, 98, A.val);
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  for (int64_t e = 0; e < A.nnz; ++e) A.val[e] = (double)(e % 3);
+  ++key.pattern;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+  assert_non_null(strstr(detail.kinds, "values d8 100%, f32 0%, f64 0%"));
+  tc_plan_destroy(&plan);
+  tc_matrix_free(&A);
+}
+
 /* The kinds of values follow the values */
 static void detail_follows_the_values(void **state)
 {
@@ -367,7 +401,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(products_begin_early), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(repeats_are_found), cmocka_unit_test(products_begin_early), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

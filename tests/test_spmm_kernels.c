@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const int32_t widths[]       = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 100, 128};
+static const int32_t widths[]       = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64, 70, 100, 128};
 static const int32_t small_widths[] = {1, 9, 32, 33, 128};
 enum { NUM_WIDTHS = sizeof widths / sizeof widths[0], NUM_SMALL_WIDTHS = sizeof small_widths / sizeof small_widths[0], MAX_FAILURES = 20, MANY_COLUMNS = 20000 };
 
@@ -205,7 +205,8 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
 {
   const int       narrow = kernel->precision != TC_PRECISION_F64;
   device_matrix   M      = device_pack(backend, kernel->format, kernel->precision, A, 0);
-  const int       few    = strcmp(kernel->format, "csr") == 0 && M.view.csr.num_long > 0 ? NUM_SMALL_WIDTHS : 2; // a kernel each that adds up segments
+  const int       ways   = strcmp(kernel->format, "csr") == 0 && (M.view.csr.num_long > 0 || (!narrow && A->nnz < 8 * (int64_t)A->num_rows)); // segments or streams: a kernel for each width
+  const int       few    = ways ? NUM_SMALL_WIDTHS : 2;
   narrow_expected N;
 
   if (narrow) N = narrow_expect(A, kernel->precision, narrow_segment(kernel->format), 128, 1, 0);

@@ -58,6 +58,8 @@ typedef struct tc_format {
   tc_precision widest; // in which it can keep values; builds of wider ones fail
   /* Chooses the order of the values of a built view for kernels of that arithmetic; it is the host's until then, and refills follow it. NULL: there is one order */
   void (*arrange)(void *view, tc_arithmetic arithmetic);
+  /* Gives a built view memory that the host and the backend share (tc_backend.share()), in which refills keep what they know of those before. NULL: they know nothing */
+  void (*remember)(void *view, void *shared);
 } tc_format;
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;

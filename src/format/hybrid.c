@@ -347,6 +347,14 @@ static void hybrid_arrange(void *view, tc_arithmetic arithmetic)
   H->num_by_rows = arithmetic == TC_ARITHMETIC_MMA ? tc_hybrid_num_wide(H) : 0;
 }
 
+static void hybrid_remember(void *view, void *shared)
+{
+  tc_hybrid *H = view;
+
+  H->repeats  = shared;
+  *H->repeats = (tc_hybrid_repeats){-1, 0};
+}
+
 /* Bytes of the values of a piece */
 static int64_t value_bytes(tc_hybrid_value_kind kind, int32_t width, int32_t places)
 {
@@ -389,4 +397,4 @@ static void hybrid_detail(const void *view, tc_detail *detail)
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64, hybrid_arrange};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64, hybrid_arrange, hybrid_remember};

@@ -32,32 +32,45 @@ static int compare_bits(const void *a, const void *b)
   return (left > right) - (left < right);
 }
 
-static void make_dictionary(const tc_hybrid *H, const double *csr_val, lookup *T)
+static void make_dictionary(const tc_hybrid *H, const double *csr_val)
 {
   const int64_t stride  = H->num_nonzeros > TC_HYBRID_SAMPLE ? H->num_nonzeros / TC_HYBRID_SAMPLE : 1;
   const int64_t samples = H->num_nonzeros < TC_HYBRID_SAMPLE ? H->num_nonzeros : TC_HYBRID_SAMPLE;
   uint64_t      distinct[TC_HYBRID_DICTIONARY];
   int           num = 0;
+  lookup        T;
 
-  memset(T->place, -1, sizeof T->place);
+  memset(T.place, -1, sizeof T.place);
   for (int64_t i = 0; i < samples; ++i) {
     const uint64_t bits = tc_bits_of(csr_val[i * stride]);
-    const int      slot = find(T, bits);
+    const int      slot = find(&T, bits);
 
-    if (T->place[slot] >= 0) continue;
+    if (T.place[slot] >= 0) continue;
     if (num == TC_HYBRID_DICTIONARY) {
       num = 0;
       break;
     }
-    T->bits[slot]   = bits;
-    T->place[slot]  = 0;
+    T.bits[slot]    = bits;
+    T.place[slot]   = 0;
     distinct[num++] = bits;
   }
   qsort(distinct, (size_t)num, sizeof *distinct, compare_bits);
-  for (int i = 0; i < num; ++i) T->place[find(T, distinct[i])] = (int16_t)i;
   memset(H->dictionary, 0, TC_HYBRID_DICTIONARY * sizeof *H->dictionary);
   memcpy(H->dictionary, distinct, (size_t)num * sizeof *distinct);
   *H->dictionary_size = num;
+  if (H->repeats) H->repeats->distinct = num;
+}
+
+static void look_up(const tc_hybrid *H, lookup *T)
+{
+  memset(T->place, -1, sizeof T->place);
+  for (int i = 0; i < *H->dictionary_size; ++i) {
+    const uint64_t bits = tc_bits_of(H->dictionary[i]);
+    const int      slot = find(T, bits);
+
+    T->bits[slot]  = bits;
+    T->place[slot] = (int16_t)i;
+  }
 }
 
 /* These return 0 when they meet a value that their kind cannot hold. A narrower kind's bytes are all overwritten by the next. */
@@ -193,7 +206,8 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
   const tc_hybrid *H = view;
   lookup           T;
 
-  make_dictionary(H, csr_val, &T);
+  if (tc_hybrid_searches(H->repeats)) make_dictionary(H, csr_val);
+  look_up(H, &T);
   for (int64_t piece = 0; piece < (int64_t)H->num_segments + H->num_slices; ++piece) {
     tc_hybrid_lanes L;
     void           *to;

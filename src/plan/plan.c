@@ -23,6 +23,7 @@ struct tc_plan {
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
   void *local;                              // the one allocation that all arrays of the view share
+  void *shared;                             // what refills remember; NULL if the format's remember nothing
   void *wide;                               // x and z in double precision, for kernels that want them so; else NULL
   char  why[TC_MAX_WHY]; // once it has been asked for
 };
@@ -51,8 +52,10 @@ static void release_arrays(tc_plan *plan)
   release_host_arrays(plan);
   plan->backend->release(plan->local);
   plan->backend->release(plan->wide);
+  plan->backend->unshare(plan->shared); // all refills have ended, as `local` has been released
   plan->local   = NULL;
   plan->wide    = NULL;
+  plan->shared  = NULL;
   plan->kernel  = NULL;
   plan->settled = 0;
   memset(plan->view, 0, sizeof plan->view);
@@ -76,12 +79,15 @@ static tc_status choose_kernel(tc_plan *plan, char *why)
   return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, why);
 }
 
-/* What has just been packed gets its statistics, by these a kernel, and by that an order of the values */
+/* What has just been packed gets its statistics, by these a kernel, by that an order of the values, and a memory for its refills */
 static tc_status settle(tc_plan *plan, void *view)
 {
   tc_format_stats(plan->format, view, &plan->stats);
   TC_CALL(choose_kernel(plan, NULL));
   if (plan->format->arrange != NULL) plan->format->arrange(view, plan->kernel->arithmetic);
+  if (plan->format->remember == NULL) return TC_OK;
+  TC_CALL(tc_from_backend(plan->backend, plan->backend->share(&plan->shared)));
+  plan->format->remember(view, plan->shared);
   return TC_OK;
 }
 
