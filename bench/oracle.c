@@ -131,7 +131,7 @@ void tc_canonical_spmv(const tc_matrix *A, const double *x, const double *y, dou
   }
 }
 
-void tc_canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc)
+static inline __attribute__((always_inline)) void canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc)
 {
   for (int32_t j = 0; j < n; ++j) {
     for (int32_t i = 0; i < A->num_rows; ++i) {
@@ -146,6 +146,25 @@ void tc_canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t l
       c[i + j * ldc] = add ? c[i + j * ldc] + sum : sum;
     }
   }
+}
+
+/* Where fma() is an instruction, and not a call of the library for each term */
+#ifdef __x86_64__
+__attribute__((target("fma"))) static void canonical_spmm_fma(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc)
+{
+  canonical_spmm(A, n, b, ldb, add, c, ldc);
+}
+#endif
+
+void tc_canonical_spmm(const tc_matrix *A, int32_t n, const double *b, int64_t ldb, int add, double *c, int64_t ldc)
+{
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("fma")) {
+    canonical_spmm_fma(A, n, b, ldb, add, c, ldc);
+    return;
+  }
+#endif
+  canonical_spmm(A, n, b, ldb, add, c, ldc);
 }
 
 void tc_plain_spmv(const tc_matrix *A, const double *x, const double *y, double *z)
