@@ -215,7 +215,7 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   const int     r   = threadIdx.x % shape::rows;
   const int32_t row = row0 + r, length = row < A.num_rows ? A.row_ptr[row + 1] - A.row_ptr[row] : A.heavy_from;
 
-  if (length >= A.heavy_from) return;
+  if (length >= A.heavy_from || (args.add && length == 0)) return;
   for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(shape::stream && length == 0 ? 0.0 : tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
 }
 

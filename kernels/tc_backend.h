@@ -99,6 +99,13 @@ typedef struct {
   */
   tc_status (*turn)(int32_t rows, int32_t n, const double *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
   /*
+    NULL on the host, these two. Rows of a column-major block, one after the other: to[j + i * n] = from[row[i] + j * ld], i < num, j < n, of row i if there is no list. And such
+    rows, slots, added: to[row[i] + j * ld] += from[j + s * n] summed over s = slot[e], first_slot[i] <= e < first_slot[i + 1], of which there is one at least; no row comes twice. All
+    local, of that scalar. Enqueue
+  */
+  tc_status (*pick_rows)(int64_t num, const int64_t *row, int64_t n, tc_scalar scalar, const void *from, int64_t ld, void *to, tc_stream stream);
+  tc_status (*add_rows)(int64_t num, const int64_t *row, const int64_t *first_slot, const int64_t *slot, int64_t n, tc_scalar scalar, const void *from, void *to, int64_t ld, tc_stream stream);
+  /*
     NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
     afterwards. Enqueues
   */

@@ -4,7 +4,8 @@
 
   The order of the additions, the same for every kernel, every N and both backends: an element of C is summed as a row of a matrix-vector product if the row has
   fewer than 256 entries. A longer row is cut into segments of TC_SPMM_SEGMENT entries; each is summed by fma from 0 in the order of CSR, and the sums of the
-  segments are added in ascending order, from 0. Last, +0.0 is added; with `add` the finished sum is added to what C held.
+  segments are added in ascending order, from 0. Last, +0.0 is added; with `add` the finished sum is added to what C held,
+  but for rows without entries, where nothing need be added: C is to hold no -0.0.
   Kernels that multiply structural zeros of a tile say so: there a non-finite entry of B may reach other rows of its tile.
 
   Narrow precisions: rows (segments) of A and columns of B are divided by powers of two and rounded (tc_narrow.h), their products are added in single precision, and

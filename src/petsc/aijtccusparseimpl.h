@@ -101,11 +101,15 @@ typedef struct {
   MatTCSide packed;  /* in a format that products with vectors do not use */
 } MatTCDense;
 
-/* The context. A parallel matrix uses the first three members, the rest belongs to sequential matrices and blocks. */
+typedef struct _MatTCGhosts MatTCGhosts;
+
+/* The context. A parallel matrix uses the first five members, the rest belongs to sequential matrices and blocks. */
 typedef struct {
   const MatTCParent *parent;
   MatTCSettings      settings;
   PetscErrorCodeFn  *view; /* a MatView() that others, DMDA for one, have put over the parent's; NULL if there is none */
+  MatTCGhosts       *ghosts; /* how rows of dense blocks are exchanged; NULL before the first product with one */
+  Mat                at_ghosts; /* what a product A^T B gives for the ghosts */
   MatTCSide          side[MATTC_NUM_SIDES];
   MatTCDense         dense;
   int64_t            generation;
@@ -251,14 +255,42 @@ typedef enum {
 PETSC_INTERN PetscErrorCode MatTCProductKey(const MatTCParent *, int, char[], size_t);
 PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTCCompose);
 PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);
+PETSC_INTERN PetscErrorCode MatTCProductIsOurs(Mat, Mat_AIJTCCUSPARSE *, MatProductType, PetscInt, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCProductSizes(MatProductType, Mat, Mat, PetscInt *, PetscInt *, PetscInt *);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
 
 /* product_local.c */
+/* What a local product reads and writes: C = A B, A^T B or A B^T; local rows and columns of C, and what is summed over */
+typedef struct {
+  MatProductType     type;
+  Mat                B, C;
+  const PetscScalar *rows; /* if there is no B, with A B^T: C += A B, all rows of B one after the other */
+  PetscBool          rows_on_device;
+  int32_t            inner, m, n;
+} MatTCDenseArgs;
+
 PETSC_INTERN PetscBool      MatTCSharesPacked(const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseLookAhead(Mat, Mat_AIJTCCUSPARSE *, PetscBool);
-PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, MatProductType, Mat, Mat, int32_t, int32_t, int32_t, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, const MatTCDenseArgs *, PetscBool *);
+
+/* ghosts.c */
+/* Rows of a dense block on their way */
+typedef struct {
+  const PetscScalar *sent;
+  PetscScalar       *came;
+  PetscMemType       sent_type, came_type;
+  PetscBool          through_host;
+} MatTCExchange;
+
+PETSC_INTERN PetscErrorCode MatTCGhostsGet(Mat, Mat_AIJTCCUSPARSE *, MatTCGhosts **);
+PETSC_INTERN PetscErrorCode MatTCGhostsDestroy(MatTCGhosts **);
+PETSC_INTERN PetscInt       MatTCGhostsMostColumns(const MatTCGhosts *);
+PETSC_INTERN PetscErrorCode MatTCGhostsBegin(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
+PETSC_INTERN PetscErrorCode MatTCGhostsEnd(MatTCGhosts *, MatTCExchange *, Vec *);
+PETSC_INTERN PetscErrorCode MatTCGhostsAddBegin(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
+PETSC_INTERN PetscErrorCode MatTCGhostsAddEnd(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
 
 /* product_mpi.c */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat, const Mat_AIJTCCUSPARSE *, MatProductType, Mat);

@@ -103,6 +103,23 @@ static inline void *MatTCGetParentStream(void)
 #endif
 }
 
+/* Does PETSc hand MPI memory of the host only? And that of such a vector on the GPU is to be memory that the device copies to and from at full speed */
+static inline PetscBool MatTCMPIWantsHost(void)
+{
+  return (PetscBool)!use_gpu_aware_mpi;
+}
+
+static inline PetscErrorCode MatTCVecSetPinned(Vec v)
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_CUDA)
+  PetscCall(VecSetPinnedMemoryMin(v, 0));
+#else
+  (void)v;
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The device pattern of a parent on the GPU, all row offsets; getting brings it up to date. 3.26 keeps it in PetscInt, the releases before in int. */
 #if PetscDefined(HAVE_CUDA) && (PETSC_VERSION_LT(3, 26, 0) || !PetscDefined(USE_64BIT_INDICES))
   #define MATTC_DEVICE_PATTERN                       1

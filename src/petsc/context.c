@@ -54,6 +54,8 @@ static PetscErrorCode MatTCContextDestroy(PetscCtxRt context)
 
   PetscFunctionBegin;
   PetscCall(MatTCContextReset(tc));
+  PetscCall(MatTCGhostsDestroy(&tc->ghosts));
+  PetscCall(MatDestroy(&tc->at_ghosts));
   PetscCall(PetscFree(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

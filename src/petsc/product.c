@@ -59,7 +59,7 @@ PetscErrorCode MatTCComposeProducts(Mat A, const MatTCParent *parent, MatTCCompo
 }
 
 /* Local rows of B as the product takes it, local rows and columns of C */
-static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, PetscInt *inner, PetscInt *m, PetscInt *n)
+PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, PetscInt *inner, PetscInt *m, PetscInt *n)
 {
   PetscInt am, an, bm, bn;
 
@@ -73,19 +73,17 @@ static PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, Petsc
 }
 
 /*
-  Is the product ours? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
+  Is the product with n columns ours, that of a sequential matrix? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
 */
-static PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, PetscBool *ours)
+PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, PetscInt n, PetscBool *ours)
 {
   const tc_backend *backend;
   tc_key            key;
   tc_stream         stream;
-  PetscInt          inner, m, n;
 
   PetscFunctionBegin;
   *ours = PETSC_FALSE;
   if (!tc || (type != MATPRODUCT_AB && type != MATPRODUCT_AtB && type != MATPRODUCT_ABt)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
   if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
   if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
@@ -124,7 +122,9 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
 
     PetscCall(MatTCContextGet(A, &tc));
     PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
-    PetscCall(MatTCDenseProduct(A, tc, type, B, C, (int32_t)inner, (int32_t)m, (int32_t)n, &done));
+    const MatTCDenseArgs args = {.type = type, .B = B, .C = C, .inner = (int32_t)inner, .m = (int32_t)m, .n = (int32_t)n};
+
+    PetscCall(MatTCDenseProduct(A, tc, &args, &done));
   }
   if (!done) PetscCall(MatTCProductByParent(C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -186,6 +186,7 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   const MatTCParent *parent;
   Mat                A, B;
   MatProductType     type;
+  PetscInt           inner, m, n;
   PetscBool          ours;
 
   PetscFunctionBegin;
@@ -199,7 +200,10 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
     PetscCall(MatProductSetFromOptions_MPIAIJTCCUSPARSE(A, tc, type, C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (ours) PetscCall(MatTCProductIsOurs(A, tc, type, B, &ours));
+  if (ours) {
+    PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+    PetscCall(MatTCProductIsOurs(A, tc, type, n, &ours));
+  }
   if (ours) C->ops->productsymbolic = MatProductSymbolic_AIJTCCUSPARSE;
   else PetscCall(MatTCParentProduct(A, parent, C));
   PetscFunctionReturn(PETSC_SUCCESS);

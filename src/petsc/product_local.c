@@ -239,55 +239,59 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
 }
 
 /* The array of a dense matrix: on the host for the host backend, else where it is current */
-static PetscErrorCode MatTCDenseGet(Mat B, PetscBool write, PetscBool host, PetscScalar **array, PetscInt *ld, int *far)
+static PetscErrorCode MatTCDenseGet(Mat B, MatTCAccess access, PetscBool host, PetscScalar **array, PetscInt *ld, int *far)
 {
   PetscMemType type = PETSC_MEMTYPE_HOST;
 
   PetscFunctionBegin;
   PetscCall(MatDenseGetLDA(B, ld));
-  if (write) PetscCall(host ? MatDenseGetArrayWrite(B, array) : MatDenseGetArrayWriteAndMemType(B, array, &type));
-  else PetscCall(host ? MatDenseGetArrayRead(B, (const PetscScalar **)array) : MatDenseGetArrayReadAndMemType(B, (const PetscScalar **)array, &type));
+  if (access == MATTC_READ) PetscCall(host ? MatDenseGetArrayRead(B, (const PetscScalar **)array) : MatDenseGetArrayReadAndMemType(B, (const PetscScalar **)array, &type));
+  else if (access == MATTC_WRITE) PetscCall(host ? MatDenseGetArrayWrite(B, array) : MatDenseGetArrayWriteAndMemType(B, array, &type));
+  else PetscCall(host ? MatDenseGetArray(B, array) : MatDenseGetArrayAndMemType(B, array, &type));
   *far = !host && !PetscMemTypeDevice(type);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCDenseRestore(Mat B, PetscBool write, PetscBool host, PetscScalar **array)
+static PetscErrorCode MatTCDenseRestore(Mat B, MatTCAccess access, PetscBool host, PetscScalar **array)
 {
   PetscFunctionBegin;
-  if (write) PetscCall(host ? MatDenseRestoreArrayWrite(B, array) : MatDenseRestoreArrayWriteAndMemType(B, array));
-  else PetscCall(host ? MatDenseRestoreArrayRead(B, (const PetscScalar **)array) : MatDenseRestoreArrayReadAndMemType(B, (const PetscScalar **)array));
+  if (access == MATTC_READ) PetscCall(host ? MatDenseRestoreArrayRead(B, (const PetscScalar **)array) : MatDenseRestoreArrayReadAndMemType(B, (const PetscScalar **)array));
+  else if (access == MATTC_WRITE) PetscCall(host ? MatDenseRestoreArrayWrite(B, array) : MatDenseRestoreArrayWriteAndMemType(B, array));
+  else PetscCall(host ? MatDenseRestoreArray(B, array) : MatDenseRestoreArrayAndMemType(B, array));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /*
   The launches. What they read belongs to the parent's stream, and other products share our memory: order our stream behind that one, and that one behind ours.
 */
-static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64_t nnz, const tc_backend *backend, tc_spmm_product *P, Mat B, Mat C, tc_stream stream, tc_status *status)
+static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64_t nnz, const tc_backend *backend, const MatTCDenseArgs *args, tc_spmm_product *P, tc_stream stream, tc_status *status)
 {
   const PetscBool host   = (PetscBool)(backend == tc_backend_host());
   const tc_stream source = host ? NULL : MatTCGetParentStream();
-  PetscScalar    *b, *c;
-  PetscInt        ldb, ldc;
+  const Mat       B = args->B, C = args->C;
+  PetscScalar    *b = (PetscScalar *)args->rows, *c;
+  PetscInt        ldb = P->n, ldc;
 
   PetscFunctionBegin;
-  PetscCall(MatTCDenseGet(B, PETSC_FALSE, host, &b, &ldb, &P->b_far));
-  PetscCall(MatTCDenseGet(C, PETSC_TRUE, host, &c, &ldc, &P->c_far));
+  if (B) PetscCall(MatTCDenseGet(B, MATTC_READ, host, &b, &ldb, &P->b_far));
+  else P->b_far = !host && !args->rows_on_device;
+  PetscCall(MatTCDenseGet(C, P->add ? MATTC_READ_WRITE : MATTC_WRITE, host, &c, &ldc, &P->c_far));
   P->b   = b;
   P->c   = c;
   P->ldb = ldb;
   P->ldc = ldc;
-  PetscCall(PetscLogEventBegin(MATTC_Dense, C, B, 0, 0));
+  PetscCall(PetscLogEventBegin(MATTC_Dense, C, 0, 0, 0));
   if (!host) PetscCall(PetscLogGpuTimeBegin());
   if (stream != source) *status = tc_from_backend(backend, backend->wait(stream, source));
   if (*status == TC_OK) *status = tc_spmm_multiply(dense->spmm, S->kernel, S->view, P, stream);
   if (*status == TC_OK && stream != source) *status = tc_from_backend(backend, backend->wait(source, stream));
   if (!host) PetscCall(PetscLogGpuTimeEnd());
   if (*status == TC_OK) PetscCall(host ? PetscLogFlops(2.0 * (PetscLogDouble)nnz * P->n) : PetscLogGpuFlops(2.0 * (PetscLogDouble)nnz * P->n));
-  PetscCall(PetscLogEventEnd(MATTC_Dense, C, B, 0, 0));
+  PetscCall(PetscLogEventEnd(MATTC_Dense, C, 0, 0, 0));
   if (P->b_far) PetscCall(PetscLogCpuToGpu((PetscLogDouble)P->rows_b * P->n * (PetscLogDouble)sizeof(PetscScalar)));
   if (P->c_far) PetscCall(PetscLogGpuToCpu((PetscLogDouble)P->rows_c * P->n * (PetscLogDouble)sizeof(PetscScalar)));
-  PetscCall(MatTCDenseRestore(B, PETSC_FALSE, host, &b));
-  PetscCall(MatTCDenseRestore(C, PETSC_TRUE, host, &c));
+  if (B) PetscCall(MatTCDenseRestore(B, MATTC_READ, host, &b));
+  PetscCall(MatTCDenseRestore(C, P->add ? MATTC_READ_WRITE : MATTC_WRITE, host, &c));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -359,10 +363,11 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* C = A B, A^T B or A B^T; m, n local rows and columns of C, `inner` what is summed over. `done` is false if the parent has to do it. */
-PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat B, Mat C, int32_t inner, int32_t m, int32_t n, PetscBool *done)
+/* `done` is false if the parent has to do it */
+PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
 {
-  tc_spmm_product   P = {.rows_b = inner, .rows_c = m, .n = n, .b_transposed = type == MATPRODUCT_ABt};
+  const int32_t     n = args->n;
+  tc_spmm_product   P = {.rows_b = args->inner, .rows_c = args->m, .n = n, .add = !args->B, .b_transposed = args->type == MATPRODUCT_ABt};
   MatTCSource       S = {.kernel = NULL};
   const tc_backend *backend;
   tc_key            key;
@@ -370,11 +375,11 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType ty
   tc_status         status = TC_OK;
 
   PetscFunctionBegin;
-  PetscCall(MatTCDenseBegin(A, tc, (PetscBool)(inner == m), &backend, &key, &stream, done, &status));
+  PetscCall(MatTCDenseBegin(A, tc, (PetscBool)(args->inner == args->m), &backend, &key, &stream, done, &status));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  if (status == TC_OK) PetscCall(type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
+  if (status == TC_OK) PetscCall(args->type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);
-  if (*done) PetscCall(MatTCLaunch(&tc->dense, &S, key.nnz, backend, &P, B, C, stream, &status));
+  if (*done) PetscCall(MatTCLaunch(&tc->dense, &S, key.nnz, backend, args, &P, stream, &status));
   PetscCall(MatTCSourceRestore(A, backend, stream, &S, &status));
   if (status != TC_OK) {
     PetscCall(MatTCDenseFail(A, tc));

@@ -1,202 +1,243 @@
 /*
-  Products of a parallel matrix with dense blocks. A B is the parent's: it multiplies its two local blocks, or on the host only the diagonal one, through MatProduct
-  and so with what product.c installs on them; we see to it that the blocks are ours whenever a product begins, and that a new pattern is noticed. A^T B is computed
-  here: the parent's copies the values of A once and does not look again, and goes through the host.
+  Products of a parallel matrix with dense blocks, A B and A^T B, by products of its two local blocks and an exchange of rows (ghosts.c). The parent's are not used: PCMG lets it
+  set up its exchange anew for every product, on the GPU for milliseconds each; its A B on the host has a loop of its own for the off-diagonal block; its A^T B copies the
+  values of A once and does not look again. Nothing is kept with the product, all with the matrix.
 */
 #include "aijtccusparseimpl.h"
-#include <petscsf.h>
 
-/* What a parallel product A B of the parent needs to be watched, composed on C */
-typedef struct {
-  PetscErrorCode (*symbolic)(Mat);
-  PetscErrorCode (*numeric)(Mat);
-  PetscObjectId    id; /* of A and its pattern when the symbolic phase ran */
-  PetscObjectState pattern;
-} MatTCWatch;
-
-static const char watch_name[] = "MatAIJTCCUSPARSE_product";
-
-static PetscErrorCode MatTCWatchDestroy(PetscCtxRt watch)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscFree(*(MatTCWatch **)watch));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The matrix and its blocks, which are made ours */
-static PetscErrorCode MatTCProductBegin(Mat C, Mat *A, Mat *B)
+/* C = A B or A^T B of a local block with local blocks: ours if it can be, else by MatProduct */
+static PetscErrorCode MatTCLocalProduct(MatProductType type, Mat A, Mat B, Mat C)
 {
   Mat_AIJTCCUSPARSE *tc;
-  PetscBool          ours;
+  PetscInt           inner, m, n;
+  PetscBool          done;
 
   PetscFunctionBegin;
-  PetscCall(MatProductGetMats(C, A, B, NULL));
-  PetscCall(MatIsAIJTCCUSPARSE(*A, &ours)); /* MatProductReplaceMats() takes any matrix with the parent's type name */
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+  PetscCall(MatTCProductIsOurs(A, tc, type, n, &done));
+  if (done) {
+    const MatTCDenseArgs args = {.type = type, .B = B, .C = C, .inner = (int32_t)inner, .m = (int32_t)m, .n = (int32_t)n};
+
+    PetscCall(MatTCDenseProduct(A, tc, &args, &done));
+  }
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatProductClear(C));
+  PetscCall(MatProductCreateWithMat(A, B, NULL, C));
+  PetscCall(MatProductSetType(C, type));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(MatProductSymbolic(C));
+  PetscCall(MatProductNumeric(C));
+  PetscCall(MatProductClear(C)); /* which keeps B */
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A product of a parallel matrix: the parallel matrices, the blocks of A, and the local blocks of the dense ones */
+typedef struct {
+  Mat                A, B, C, diagonal, off_diagonal, local_b, local_c;
+  Mat_AIJTCCUSPARSE *tc; /* NULL: A is not ours */
+  MatTCGhosts       *ghosts;
+  const tc_backend  *backend;
+  PetscInt           num_ghosts, n, batch; /* columns, and of an exchange */
+} MatTCParallel;
+
+/* The blocks are made ours. Collective if the pattern is new */
+static PetscErrorCode MatTCParallelBegin(Mat C, MatTCParallel *P)
+{
+  PetscBool ours;
+
+  PetscFunctionBegin;
+  P->C = C;
+  PetscCall(MatProductGetMats(C, &P->A, &P->B, NULL));
+  PetscCall(MatIsAIJTCCUSPARSE(P->A, &ours)); /* MatProductReplaceMats() takes any matrix with the parent's type name */
+  P->tc = NULL;
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCContextGet(*A, &tc));
-  PetscCall(MatTCEnsureBlocks(*A, tc));
+  PetscCall(MatTCContextGet(P->A, &P->tc));
+  PetscCall(MatTCEnsureBlocks(P->A, P->tc));
+  PetscCall(MatTCCurrentBackend(P->A, P->tc->parent, &P->backend));
+  PetscCall(MatMPIAIJGetSeqAIJ(P->A, &P->diagonal, &P->off_diagonal, NULL));
+  PetscCall(MatDenseGetLocalMatrix(P->B, &P->local_b));
+  PetscCall(MatDenseGetLocalMatrix(C, &P->local_c));
+  PetscCall(MatGetSize(P->local_b, NULL, &P->n));
+  PetscCall(MatGetSize(P->off_diagonal, NULL, &P->num_ghosts));
+  PetscCall(MatTCGhostsGet(P->A, P->tc, &P->ghosts));
+  P->batch = MatTCGhostsMostColumns(P->ghosts);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCGetPatternState(Mat A, PetscObjectId *id, PetscObjectState *pattern)
+/* For a matrix that is not ours and came by MatProductReplaceMats() */
+static PetscErrorCode MatTCParallelByParent(Mat C)
 {
-  PetscFunctionBegin;
-  PetscCall(PetscObjectGetId((PetscObject)A, id));
-  PetscCall(MatGetNonzeroState(A, pattern));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat);
-
-static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE_AB(Mat C)
-{
-  MatTCWatch *watch;
-  Mat         A, B;
+  MatProductType type;
 
   PetscFunctionBegin;
-  PetscCall(MatTCProductBegin(C, &A, &B));
-  PetscCall(PetscObjectContainerQuery((PetscObject)C, watch_name, (void *)&watch));
-  PetscCall((*watch->symbolic)(C));
-  watch->numeric = C->ops->productnumeric;
-  PetscCall(MatTCGetPatternState(A, &watch->id, &watch->pattern));
-  C->ops->productnumeric = MatProductNumeric_MPIAIJTCCUSPARSE_AB;
+  PetscCall(MatProductGetType(C, &type));
+  PetscCall(MatProductSetType(C, MATPRODUCT_UNSPECIFIED));
+  PetscCall(MatProductSetType(C, type));
+  PetscCall(MatProductSetFromOptions(C));
+  PetscCall(MatProductSymbolic(C));
+  PetscCall((*C->ops->productnumeric)(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's data belong to one pattern; another one would go unnoticed */
+/* Some columns of a local block, which is given itself if it has no others */
+static PetscErrorCode MatTCColumnsGet(Mat block, PetscInt first, PetscInt n, Mat *part)
+{
+  PetscInt all;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetSize(block, NULL, &all));
+  *part = block;
+  if (n < all) PetscCall(MatDenseGetSubMatrix(block, PETSC_DECIDE, PETSC_DECIDE, first, first + n, part));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCColumnsRestore(Mat block, Mat *part)
+{
+  PetscFunctionBegin;
+  if (*part != block) PetscCall(MatDenseRestoreSubMatrix(block, part));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C += A B for the off-diagonal block by MatProduct; B [num_ghosts, n] by rows */
+static PetscErrorCode MatTCAddGhostsByParent(const MatTCParallel *P, Vec rows, PetscInt n, Mat C)
+{
+  const PetscScalar *array;
+  Mat                transposed, B, D;
+
+  PetscFunctionBegin;
+  PetscCall(VecGetArrayRead(rows, &array));
+  PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, n, P->num_ghosts, (PetscScalar *)array, &transposed));
+  PetscCall(MatTranspose(transposed, MAT_INITIAL_MATRIX, &B));
+  PetscCall(MatDestroy(&transposed));
+  PetscCall(VecRestoreArrayRead(rows, &array));
+  PetscCall(MatDuplicate(C, MAT_DO_NOT_COPY_VALUES, &D));
+  PetscCall(MatTCLocalProduct(MATPRODUCT_AB, P->off_diagonal, B, D));
+  PetscCall(MatAXPY(C, 1.0, D, SAME_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&D));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* C += A B for the off-diagonal block and these columns. After a failure they are computed anew, as something may have been added. */
+static PetscErrorCode MatTCAddGhosts(const MatTCParallel *P, Vec rows, PetscInt first, PetscInt n)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  PetscInt           m;
+  PetscMemType       type = PETSC_MEMTYPE_HOST;
+  MatTCDenseArgs     args = {.type = MATPRODUCT_ABt, .inner = (int32_t)P->num_ghosts, .n = (int32_t)n};
+  PetscBool          ours, done = PETSC_FALSE;
+  Mat                B;
+
+  PetscFunctionBegin;
+  if (P->num_ghosts == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetSize(P->off_diagonal, &m, NULL));
+  PetscCall(MatTCContextGet(P->off_diagonal, &tc));
+  PetscCall(MatTCProductIsOurs(P->off_diagonal, tc, MATPRODUCT_ABt, n, &ours));
+  PetscCall(MatTCColumnsGet(P->local_c, first, n, &args.C));
+  if (ours) {
+    const PetscBool host = (PetscBool)(P->backend == tc_backend_host());
+
+    args.m = (int32_t)m;
+    PetscCall(host ? VecGetArrayRead(rows, &args.rows) : VecGetArrayReadAndMemType(rows, &args.rows, &type));
+    args.rows_on_device = (PetscBool)PetscMemTypeDevice(type);
+    PetscCall(MatTCDenseProduct(P->off_diagonal, tc, &args, &done));
+    PetscCall(host ? VecRestoreArrayRead(rows, &args.rows) : VecRestoreArrayReadAndMemType(rows, &args.rows));
+  }
+  if (ours && !done) {
+    PetscCall(MatTCColumnsGet(P->local_b, first, n, &B));
+    PetscCall(MatTCLocalProduct(MATPRODUCT_AB, P->diagonal, B, args.C));
+    PetscCall(MatTCColumnsRestore(P->local_b, &B));
+  }
+  if (!done) PetscCall(MatTCAddGhostsByParent(P, rows, n, args.C));
+  PetscCall(MatTCColumnsRestore(P->local_c, &args.C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The diagonal block is multiplied while rows are on their way */
 static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat C)
 {
-  MatTCWatch      *watch;
-  Mat              A, B;
-  PetscObjectId    id;
-  PetscObjectState pattern;
+  MatTCParallel P;
+  MatTCExchange X;
+  Vec           rows;
 
   PetscFunctionBegin;
-  PetscCall(MatTCProductBegin(C, &A, &B));
-  PetscCall(PetscObjectContainerQuery((PetscObject)C, watch_name, (void *)&watch));
-  PetscCall(MatTCGetPatternState(A, &id, &pattern));
-  if (id != watch->id || pattern != watch->pattern) {
-    PetscCall(MatProductSetType(C, MATPRODUCT_UNSPECIFIED)); /* drops the parent's data */
-    PetscCall(MatProductSetType(C, MATPRODUCT_AB));
-    PetscCall(MatProductSetFromOptions(C));
-    PetscCall(MatProductSymbolic(C));
+  PetscCall(MatTCParallelBegin(C, &P));
+  if (!P.tc) {
+    PetscCall(MatTCParallelByParent(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall((*watch->numeric)(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
+  for (PetscInt first = 0; first < P.n; first += P.batch) {
+    const PetscInt n = PetscMin(P.batch, P.n - first);
 
-/* What a product A^T B keeps: how entries of C that belong to others are sent to them, and where they are computed */
-typedef struct {
-  PetscSF          sf;
-  Mat              W; /* off-diagonal block of A, transposed, times B: a row for every ghost column */
-  PetscObjectId    id;
-  PetscObjectState pattern;
-} MatTCTransposed;
-
-static PetscErrorCode MatTCTransposedReset(MatTCTransposed *T)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscSFDestroy(&T->sf));
-  PetscCall(MatDestroy(&T->W));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatTCTransposedDestroy(MatTCProductData data)
-{
-  MatTCTransposed *T = (MatTCTransposed *)MatTCProductDataOf(data);
-
-  PetscFunctionBegin;
-  PetscCall(MatTCTransposedReset(T));
-  PetscCall(PetscFree(T));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatTCTransposedSetUp(MatTCTransposed *T, Mat A, Mat local_b)
-{
-  Mat             off_diagonal;
-  const PetscInt *ghosts;
-  PetscInt        num_ghosts, n;
-  PetscLayout     columns;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCTransposedReset(T));
-  PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &off_diagonal, &ghosts));
-  PetscCall(MatGetLocalSize(off_diagonal, NULL, &num_ghosts));
-  PetscCall(MatGetLocalSize(local_b, NULL, &n));
-  PetscCall(MatGetLayouts(A, NULL, &columns));
-  PetscCall(PetscSFCreate(PetscObjectComm((PetscObject)A), &T->sf));
-  PetscCall(PetscSFSetGraphLayout(T->sf, columns, num_ghosts, NULL, PETSC_COPY_VALUES, ghosts));
-  PetscCall(PetscSFSetUp(T->sf));
-  PetscCall(MatCreate(PETSC_COMM_SELF, &T->W));
-  PetscCall(MatSetSizes(T->W, num_ghosts, n, num_ghosts, n));
-  PetscCall(MatSetType(T->W, ((PetscObject)local_b)->type_name));
-  PetscCall(MatSetUp(T->W));
-  PetscCall(MatTCGetPatternState(A, &T->id, &T->pattern));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Adds the rows of W to the rows of C that they belong to, a column like a vector, some of them on their way at the same time */
-static PetscErrorCode MatTCTransposedReduce(MatTCTransposed *T, Mat local_c)
-{
-  enum {
-    BATCH = 32
-  };
-  const PetscScalar *w;
-  PetscScalar       *c;
-  PetscMemType       w_type, c_type;
-  PetscInt           ldw, ldc, n;
-
-  PetscFunctionBegin;
-  PetscCall(MatGetSize(local_c, NULL, &n));
-  PetscCall(MatDenseGetLDA(T->W, &ldw));
-  PetscCall(MatDenseGetLDA(local_c, &ldc));
-  PetscCall(MatDenseGetArrayReadAndMemType(T->W, &w, &w_type));
-  PetscCall(MatDenseGetArrayAndMemType(local_c, &c, &c_type));
-  for (PetscInt first = 0; first < n; first += BATCH) {
-    const PetscInt end = PetscMin(n, first + BATCH);
-
-    for (PetscInt j = first; j < end; j++) PetscCall(PetscSFReduceWithMemTypeBegin(T->sf, MPIU_SCALAR, w_type, PetscSafePointerPlusOffset(w, j * ldw), c_type, PetscSafePointerPlusOffset(c, j * ldc), MPIU_SUM));
-    for (PetscInt j = first; j < end; j++) PetscCall(PetscSFReduceEnd(T->sf, MPIU_SCALAR, PetscSafePointerPlusOffset(w, j * ldw), PetscSafePointerPlusOffset(c, j * ldc), MPIU_SUM));
+    PetscCall(MatTCGhostsBegin(P.ghosts, P.backend, P.local_b, first, n, &X));
+    if (first == 0) PetscCall(MatTCLocalProduct(MATPRODUCT_AB, P.diagonal, P.local_b, P.local_c));
+    PetscCall(MatTCGhostsEnd(P.ghosts, &X, &rows));
+    PetscCall(MatTCAddGhosts(&P, rows, first, n));
   }
-  PetscCall(MatDenseRestoreArrayAndMemType(local_c, &c));
-  PetscCall(MatDenseRestoreArrayReadAndMemType(T->W, &w));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What A^T B gives for the ghosts, a matrix of the type of the local block of B */
+static PetscErrorCode MatTCReserveAtGhosts(const MatTCParallel *P)
+{
+  Mat      *W = &P->tc->at_ghosts;
+  PetscInt  m = -1, n = -1;
+  PetscBool same = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (*W) {
+    PetscCall(MatGetSize(*W, &m, &n));
+    PetscCall(PetscObjectTypeCompare((PetscObject)*W, ((PetscObject)P->local_b)->type_name, &same));
+  }
+  if (same && m == P->num_ghosts && n == P->n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatDestroy(W));
+  PetscCall(MatCreate(PETSC_COMM_SELF, W));
+  PetscCall(MatSetSizes(*W, P->num_ghosts, P->n, P->num_ghosts, P->n));
+  PetscCall(MatSetType(*W, ((PetscObject)P->local_b)->type_name));
+  PetscCall(MatSetUp(*W));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* First what belongs to others, which is on its way while the diagonal block is multiplied */
 static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
 {
-  MatTCTransposed *T = (MatTCTransposed *)C->product->data;
-  Mat              A, B, diagonal, off_diagonal, local_b, local_c;
-  PetscObjectId    id;
-  PetscObjectState pattern;
-  PetscInt         n;
+  MatTCParallel P;
+  MatTCExchange X;
 
   PetscFunctionBegin;
-  PetscCall(MatTCProductBegin(C, &A, &B));
-  PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, &off_diagonal, NULL));
-  PetscCall(MatDenseGetLocalMatrix(B, &local_b));
-  PetscCall(MatDenseGetLocalMatrix(C, &local_c));
-  PetscCall(MatTCGetPatternState(A, &id, &pattern));
-  if (!T->sf || id != T->id || pattern != T->pattern) PetscCall(MatTCTransposedSetUp(T, A, local_b));
-  PetscCall(MatGetSize(local_c, NULL, &n));
-  if (n == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTransposeMatMult(off_diagonal, local_b, MAT_REUSE_MATRIX, PETSC_CURRENT, &T->W));
-  PetscCall(MatTransposeMatMult(diagonal, local_b, MAT_REUSE_MATRIX, PETSC_CURRENT, &local_c));
-  PetscCall(MatTCTransposedReduce(T, local_c));
+  PetscCall(MatTCParallelBegin(C, &P));
+  if (!P.tc) {
+    PetscCall(MatTCParallelByParent(C));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (P.n == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCReserveAtGhosts(&P));
+  if (P.num_ghosts > 0) PetscCall(MatTCLocalProduct(MATPRODUCT_AtB, P.off_diagonal, P.local_b, P.tc->at_ghosts));
+  for (PetscInt first = 0; first < P.n; first += P.batch) {
+    const PetscInt n = PetscMin(P.batch, P.n - first);
+
+    PetscCall(MatTCGhostsAddBegin(P.ghosts, P.backend, P.tc->at_ghosts, first, n, &X));
+    if (first == 0) PetscCall(MatTCLocalProduct(MATPRODUCT_AtB, P.diagonal, P.local_b, P.local_c));
+    PetscCall(MatTCGhostsAddEnd(P.ghosts, P.backend, P.local_c, first, n, &X));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE_AtB(Mat C)
+/* C is of the type of B, unless it is dense already */
+static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE(Mat C)
 {
-  MatTCTransposed *T;
-  Mat              A, B;
-  PetscInt         m, M, n, N;
-  PetscBool        dense;
+  MatProductType type;
+  Mat            A, B;
+  PetscInt       m, M, n, N;
+  PetscBool      dense, transposed;
 
   PetscFunctionBegin;
-  PetscCall(MatTCProductBegin(C, &A, &B));
-  PetscCall(MatGetLocalSize(A, NULL, &m));
-  PetscCall(MatGetSize(A, NULL, &M));
+  PetscCall(MatProductGetMats(C, &A, &B, NULL));
+  PetscCall(MatProductGetType(C, &type));
+  transposed = (PetscBool)(type == MATPRODUCT_AtB);
+  PetscCall(MatGetLocalSize(A, transposed ? NULL : &m, transposed ? &m : NULL));
+  PetscCall(MatGetSize(A, transposed ? NULL : &M, transposed ? &M : NULL));
   PetscCall(MatGetLocalSize(B, NULL, &n));
   PetscCall(MatGetSize(B, NULL, &N));
   PetscCall(MatSetSizes(C, m, n, M, N));
@@ -209,38 +250,26 @@ static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE_AtB(Mat C)
   PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE));
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
-  PetscCall(PetscNew(&T));
-  C->product->data       = T;
-  C->product->destroy    = MatTCTransposedDestroy;
-  C->ops->productnumeric = MatProductNumeric_MPIAIJTCCUSPARSE_AtB;
+  C->ops->productnumeric = transposed ? MatProductNumeric_MPIAIJTCCUSPARSE_AtB : MatProductNumeric_MPIAIJTCCUSPARSE_AB;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What MatProductSetFromOptions() of a parallel matrix of ours comes to */
+/* What MatProductSetFromOptions() of a parallel matrix of ours comes to. A B with scalars that are not ours needs nothing of us. */
 PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat A, const Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat C)
 {
-  MatTCWatch *watch;
-  Mat         B;
+  const PetscBool transposed = (PetscBool)(type == MATPRODUCT_AtB);
+  Mat             B;
+  PetscInt        a_first, b_first, a_end, b_end;
 
   PetscFunctionBegin;
-  if (type == MATPRODUCT_AtB) {
-    PetscInt a_first, b_first, a_end, b_end;
-
-    PetscCall(MatProductGetMats(C, NULL, &B, NULL));
-    PetscCall(MatGetOwnershipRange(A, &a_first, &a_end));
-    PetscCall(MatGetOwnershipRange(B, &b_first, &b_end));
-    PetscCheck(a_first == b_first && a_end == b_end, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix local dimensions are incompatible, (%" PetscInt_FMT ", %" PetscInt_FMT ") != (%" PetscInt_FMT ",%" PetscInt_FMT ")", a_first, a_end, b_first, b_end);
-    C->ops->productsymbolic = MatProductSymbolic_MPIAIJTCCUSPARSE_AtB;
+  if (!transposed && (type != MATPRODUCT_AB || !MATTC_SCALAR_IS_OURS)) {
+    PetscCall(MatTCParentProduct(A, tc->parent, C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatTCParentProduct(A, tc->parent, C));
-  if (type != MATPRODUCT_AB || !C->ops->productsymbolic) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscObjectContainerQuery((PetscObject)C, watch_name, (void *)&watch));
-  if (!watch) {
-    PetscCall(PetscNew(&watch));
-    PetscCall(PetscObjectContainerCompose((PetscObject)C, watch_name, watch, MatTCWatchDestroy));
-  }
-  watch->symbolic         = C->ops->productsymbolic;
-  C->ops->productsymbolic = MatProductSymbolic_MPIAIJTCCUSPARSE_AB;
+  PetscCall(MatProductGetMats(C, NULL, &B, NULL));
+  PetscCall(transposed ? MatGetOwnershipRange(A, &a_first, &a_end) : MatGetOwnershipRangeColumn(A, &a_first, &a_end));
+  PetscCall(MatGetOwnershipRange(B, &b_first, &b_end));
+  PetscCheck(a_first == b_first && a_end == b_end, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "Matrix local dimensions are incompatible, (%" PetscInt_FMT ", %" PetscInt_FMT ") != (%" PetscInt_FMT ",%" PetscInt_FMT ")", a_first, a_end, b_first, b_end);
+  C->ops->productsymbolic = MatProductSymbolic_MPIAIJTCCUSPARSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -108,6 +108,7 @@ TARGET static void NAME(panel_product)(const tc_csr_view *A, int32_t n, const do
     double        tile[TILE_ROWS * WIDTH];
     int32_t       r = 0;
 
+    if (add && A->row_ptr[first] == A->row_ptr[first + rows]) continue; // the off-diagonal block of a parallel matrix: most rows are empty
     for (; pairs && r + 2 <= rows; r += 2) NAME(panel_pair)(A, first + r, panel, scales, tile + WIDTH * r);
     for (; r < rows; ++r) STORE(tile + WIDTH * r, NAME(panel_row)(A, first + r, panel, scales));
     NAME(unpack)(rows, n, tile, c + first, ldc, add);
