@@ -110,6 +110,74 @@ PetscErrorCode ProductTarget(int product, Mat A, MatType type, PetscInt N, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Entries of the columns from..to-1, or of the others */
+static PetscErrorCode ColumnsOf(const tc_matrix *L, PetscInt from, PetscInt to, PetscBool inside, tc_matrix *part)
+{
+  PetscFunctionBeginUser;
+  *part = (tc_matrix){.num_rows = L->num_rows, .num_cols = L->num_cols, .row_ptr = calloc((size_t)L->num_rows + 1, sizeof *part->row_ptr), .col = malloc((size_t)(L->nnz + 1) * sizeof *part->col), .val = malloc((size_t)(L->nnz + 1) * sizeof *part->val)};
+  PetscCheck(part->row_ptr && part->col && part->val, PETSC_COMM_SELF, PETSC_ERR_MEM, "part of a matrix");
+  for (int32_t i = 0; i < L->num_rows; i++) {
+    for (int64_t e = L->row_ptr[i]; e < L->row_ptr[i + 1]; e++) {
+      if ((PetscBool)(from <= L->col[e] && L->col[e] < to) != inside) continue;
+      part->col[part->nnz]   = L->col[e];
+      part->val[part->nnz++] = L->val[e];
+    }
+    part->row_ptr[i + 1] = part->nnz;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Rows of a product with one column in the bits that are defined: of the columns that belong to this process, and then, for A B, of all others added to that; for A^T B those
+  of each other process that has entries, in their order, added up and then added to that.
+*/
+static PetscErrorCode ProductExact(int product, const tc_matrix *L, const double *b, double *exact)
+{
+  const PetscInt  m = L->num_rows;
+  PetscLayout     layout;
+  const PetscInt *ranges;
+  PetscMPIInt     rank, size;
+  tc_matrix       part;
+  double         *sum, *theirs;
+  PetscBool      *any;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscLayoutCreateFromSizes(PETSC_COMM_WORLD, PETSC_DECIDE, L->num_cols, 1, &layout));
+  PetscCall(PetscLayoutGetRanges(layout, &ranges));
+  PetscCall(PetscCalloc3(m, &sum, m, &theirs, m, &any));
+  PetscCall(ColumnsOf(L, ranges[rank], ranges[rank + 1], PETSC_TRUE, &part));
+  tc_canonical_spmm(&part, 1, b, L->num_cols, 0, exact, m);
+  tc_matrix_free(&part);
+  MatTestRound(m, exact);
+  if (product == PRODUCT_AB && size > 1) {
+    PetscCall(ColumnsOf(L, ranges[rank], ranges[rank + 1], PETSC_FALSE, &part));
+    tc_canonical_spmm(&part, 1, b, L->num_cols, 1, exact, m);
+    tc_matrix_free(&part);
+  }
+  for (PetscMPIInt p = 0; p < size && product == PRODUCT_ATB; p++) {
+    if (p == rank) continue;
+    PetscCall(ColumnsOf(L, ranges[p], ranges[p + 1], PETSC_TRUE, &part));
+    tc_canonical_spmm(&part, 1, b, L->num_cols, 0, theirs, m);
+    MatTestRound(m, theirs);
+    for (PetscInt i = 0; i < m; i++) {
+      if (part.row_ptr[i] == part.row_ptr[i + 1]) continue;
+      sum[i] = any[i] ? sum[i] + theirs[i] : theirs[i];
+      any[i] = PETSC_TRUE;
+    }
+    MatTestRound(m, sum);
+    tc_matrix_free(&part);
+  }
+  for (PetscInt i = 0; i < m; i++) {
+    if (any[i]) exact[i] += sum[i];
+  }
+  MatTestRound(m, exact);
+  PetscCall(PetscFree3(sum, theirs, any));
+  PetscCall(PetscLayoutDestroy(&layout));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode ProductErrorIn(tc_precision precision, int32_t segment, int product, const tc_matrix *R, PetscInt N, const double *numbers, Mat C, double *worst, PetscBool *bits)
 {
   PetscMPIInt        size;
@@ -147,11 +215,8 @@ PetscErrorCode ProductErrorIn(tc_precision precision, int32_t segment, int produ
     MatTestAddRounding(&L, b, NULL, extra, (PetscBool)(precision != TC_PRECISION_F64), bound);
     PetscCall(MatTestWiden(m, PetscSafePointerPlusOffset(c, j * ld), &column));
     *worst = PetscMax(*worst, tc_error_over_bound(m, column, ref, bound));
-    if (size == 1) {
-      tc_canonical_spmm(&L, 1, b, R->num_cols, 0, exact, m);
-      MatTestRound(m, exact);
-      if (tc_first_different(m, column, exact) < m) *bits = PETSC_FALSE;
-    }
+    PetscCall(ProductExact(product, &L, b, exact));
+    if (tc_first_different(m, column, exact) < m) *bits = PETSC_FALSE;
     PetscCall(PetscFree(column));
   }
   PetscCall(PetscFree3(ref, bound, exact));

@@ -1,6 +1,6 @@
 /*
-  Takes the values csr_val [num_nonzeros], in the order of CSR, into a tc_hybrid in host memory whose VALUE arrays are allocated: sets val, the dictionary and the
-  value kinds of all slices and segments. Always TC_OK.
+  Takes the values csr_val [num_nonzeros], in the order of CSR, into a tc_hybrid in host memory whose VALUE arrays are allocated: sets val and the value kinds
+  of all slices and segments, and the dictionary if it searches for repeated values (tc_hybrid_searches()). Always TC_OK.
 */
 #pragma once
 #include "../../kernels/tc_base.h"

@@ -198,13 +198,13 @@ static PetscErrorCode MatTCGhostsReserve(MatTCGhosts *G, PetscBool cuda, PetscIn
     const size_t bytes = MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, NULL, NULL) * sizeof(int64_t);
     void        *memory;
 
-    *status = device->alloc(bytes, &memory);
+    *status = tc_from_backend(device, device->alloc(bytes, &memory));
+    if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
+    *status = tc_from_backend(device, device->upload(memory, G->slots.slot_row, bytes, MatTCGetParentStream()));
     if (*status == TC_OK) {
-      *status = device->upload(memory, G->slots.slot_row, bytes, MatTCGetParentStream());
       MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, (int64_t *)memory, &G->device_slots);
       G->device = device;
-    }
-    *status = tc_from_backend(device, *status);
+    } else device->release(memory);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
