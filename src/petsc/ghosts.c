@@ -257,7 +257,8 @@ static PetscErrorCode MatTCGhostsPick(int64_t num, const int64_t host_row[], con
   if (device) {
     PetscCall(MatDenseGetArrayReadAndMemType(block, &from, &from_type));
     PetscCall(VecGetArrayWriteAndMemType(rows, &to, &to_type));
-    status = tc_from_backend(device, device->pick_rows(num, device_row, n, MATTC_SCALAR, from + (size_t)first * (size_t)ld, ld, to, MatTCGetParentStream()));
+    if (PetscMemTypeHost(from_type) || PetscMemTypeHost(to_type)) device = NULL; /* bound to the CPU */
+    else status = tc_from_backend(device, device->pick_rows(num, device_row, n, MATTC_SCALAR, from + (size_t)first * (size_t)ld, ld, to, MatTCGetParentStream()));
     PetscCall(VecRestoreArrayWriteAndMemType(rows, &to));
     PetscCall(MatDenseRestoreArrayReadAndMemType(block, &from));
     if (status == TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
@@ -358,13 +359,15 @@ PetscErrorCode MatTCGhostsAddEnd(MatTCGhosts *G, const tc_backend *backend, Mat 
   if (G->slots.num_rows == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDenseGetLDA(block, &ld));
   PetscCall(MatTCGhostsDevice(block, backend, &device));
-  if (device && G->device) {
-    PetscCall(VecGetArrayReadAndMemType(G->at_slots, &from, &type));
+  PetscCall(VecGetArrayReadAndMemType(G->at_slots, &from, &type));
+  if (!G->device || PetscMemTypeHost(type)) device = NULL; /* W may be on the host */
+  if (device) {
     PetscCall(MatDenseGetArrayAndMemType(block, &to, &type));
-    status = tc_from_backend(device, device->add_rows(S->num_rows, S->row, S->first_slot, S->row_slot, n, MATTC_SCALAR, from, to + (size_t)first * (size_t)ld, ld, MatTCGetParentStream()));
+    if (PetscMemTypeHost(type)) device = NULL; /* bound to the CPU */
+    else status = tc_from_backend(device, device->add_rows(S->num_rows, S->row, S->first_slot, S->row_slot, n, MATTC_SCALAR, from, to + (size_t)first * (size_t)ld, ld, MatTCGetParentStream()));
     PetscCall(MatDenseRestoreArrayAndMemType(block, &to));
-    PetscCall(VecRestoreArrayReadAndMemType(G->at_slots, &from));
   }
+  PetscCall(VecRestoreArrayReadAndMemType(G->at_slots, &from));
   if (status == TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCGhostsOnHost(block, (PetscBool)(device != NULL)));
   PetscCall(VecGetArrayRead(G->at_slots, &from));
