@@ -20,9 +20,9 @@ struct _MatTCGhosts {
   PetscInt          num_ghosts;
   PetscInt          most_columns; /* of an exchange, the same for all processes */
   MatTCSlots        slots, device_slots;
-  const tc_backend *device;         /* of the latter */
+  const tc_backend *device;              /* of the latter */
   Vec               at_slots, at_ghosts; /* [num_slots, n] and [num_ghosts, n] by rows, n up to most_columns */
-  PetscMPIInt       columns;        /* of `unit`, a row; 0: there is none */
+  PetscMPIInt       columns;             /* of `unit`, a row; 0: there is none */
   MPI_Datatype      unit;
 };
 
@@ -234,7 +234,7 @@ static void MatTCAddRows(const MatTCSlots *S, PetscInt n, const PetscScalar from
   }
 }
 
-/* What the device did not do is done on the host */
+/* Says why the host does what the device was to do */
 static PetscErrorCode MatTCGhostsOnHost(Mat block, PetscBool cuda)
 {
   PetscFunctionBegin;
@@ -242,7 +242,7 @@ static PetscErrorCode MatTCGhostsOnHost(Mat block, PetscBool cuda)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Columns first to first + n - 1 of rows of the block, of all if there is no list, to `rows`; the list that `pick` takes is where the backend is */
+/* Columns first to first + n - 1 of rows of the block, of its first ones if there is no list, to `rows`: by the device, if there is one, or by the host, each with a list of its own */
 static PetscErrorCode MatTCGhostsPick(int64_t num, const int64_t host_row[], const int64_t device_row[], const tc_backend *device, Mat block, PetscInt first, PetscInt n, Vec rows)
 {
   const PetscScalar *from;
