@@ -1,7 +1,7 @@
 /*
   Products of a parallel matrix with dense blocks, A B and A^T B, by products of its two local blocks and an exchange of rows (ghosts.c). The parent's are not used: PCMG lets it
   set up its exchange anew for every product, on the GPU for milliseconds each; its A B on the host has a loop of its own for the off-diagonal block; its A^T B copies the
-  values of A once and does not look again. Nothing is kept with the product, all with the matrix.
+  values of A once and does not look again. With the product only an option is kept, all else with the matrix.
 */
 #include "aijtccusparseimpl.h"
 
@@ -62,6 +62,7 @@ static PetscErrorCode MatTCParallelBegin(Mat C, MatTCParallel *P)
   PetscCall(MatGetSize(P->off_diagonal, NULL, &P->num_ghosts));
   PetscCall(MatTCGhostsGet(P->A, P->tc, &P->ghosts));
   P->batch = MatTCGhostsMostColumns(P->ghosts);
+  if (C->product->data) P->batch = PetscMin(P->batch, *(PetscInt *)C->product->data);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -224,6 +225,29 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatTCBatchDestroy(MatTCProductData data)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(MatTCProductDataOf(data)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Fewer columns at a time, for less memory: the option of PETSc's own products */
+static PetscErrorCode MatTCBatchFromOptions(Mat C)
+{
+  PetscInt  batch;
+  PetscBool set;
+
+  PetscFunctionBegin;
+  PetscCall(PetscOptionsGetInt(((PetscObject)C)->options, ((PetscObject)C)->prefix, "-matproduct_batch_size", &batch, &set));
+  if (!set || batch == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCheck(batch > 0, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_OUTOFRANGE, "-matproduct_batch_size %" PetscInt_FMT ": columns at a time, at least 1, or 0 for as many as there are", batch);
+  PetscCall(PetscMalloc1(1, (PetscInt **)&C->product->data));
+  *(PetscInt *)C->product->data = batch;
+  C->product->destroy           = MatTCBatchDestroy;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* C is of the type of B, unless it is dense already */
 static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE(Mat C)
 {
@@ -250,6 +274,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE(Mat C)
   PetscCall(MatSetOption(C, MAT_NO_OFF_PROC_ENTRIES, PETSC_TRUE));
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatTCBatchFromOptions(C));
   C->ops->productnumeric = transposed ? MatProductNumeric_MPIAIJTCCUSPARSE_AtB : MatProductNumeric_MPIAIJTCCUSPARSE_AB;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
