@@ -1,6 +1,5 @@
 #include "build_bittcf.cuh"
 #include "tc_backend.h"
-#include "tc_build.cuh"
 #include "tc_memory.cuh"
 #include "tc_narrow.h"
 #include <cub/device/device_scan.cuh>
@@ -11,18 +10,20 @@ struct tc_build {
   const tc_csr_local *A;
   tc_bittcf           T;
   cudaStream_t        stream;
-  void               *memory[3];
+  void               *memory[4];
   int                 num_memory;
   tc_build_news      *news; // on the device
-  tc_build_news       host_news;
+  tc_build_answer    *answer;
   int32_t            *flag, *long_row, *long_segments, *long_first;
   uint16_t           *length;
   tc_window_size     *size;
-  uint32_t           *num_listed;
-  int32_t            *num_in_piece;
+  tc_list_size       *list_size;
+  int32_t            *list;
   char               *cub;
   size_t              cub_bytes;
 };
+
+static_assert(sizeof(tc_build_answer) <= TC_SHARED_BYTES, "the host is told more than there is room for");
 
 static int64_t blocks_of(int64_t n, int64_t per_block)
 {
@@ -63,117 +64,130 @@ static tc_status tc_scan_bytes(tc_build &B, int64_t num, Op op)
   return TC_OK;
 }
 
-/* Waits for the device */
-static tc_status tc_fetch(tc_build &B, void *to, const void *from, size_t bytes)
+/* On its way to the host, which has it after tc_wait() */
+template <typename T>
+static tc_status tc_tell(tc_build &B, T *part_of_answer, const T *from)
 {
-  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, B.stream)));
-  return tc_cuda("tc_build_bittcf: download", cudaStreamSynchronize(B.stream));
+  return tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(part_of_answer, from, sizeof *from, cudaMemcpyDeviceToHost, B.stream));
 }
 
-/* Long rows are listed, rows probed */
-static tc_status tc_look_at_rows(tc_build &B)
+static tc_status tc_wait(const tc_build &B)
 {
-  const tc_csr_local *A         = B.A;
-  const int64_t       most_long = A->nnz / TC_BITTCF_LONG_ROW;
-  const int3          probed    = {tc_bittcf_probed_row(A->num_rows, 0), tc_bittcf_probed_row(A->num_rows, 1), tc_bittcf_probed_row(A->num_rows, 2)};
-
-  TC_CALL(tc_scan_bytes<int32_t>(B, (int64_t)A->num_rows + 1, tc_plus()));
-  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
-    C.cut(B.news, 1);
-    C.cut(B.flag, (int64_t)A->num_rows + 1);
-    C.cut(B.long_row, most_long);
-    C.cut(B.long_segments, most_long);
-    C.cut(B.long_first, most_long + 2);
-    C.cut(B.cub, (int64_t)B.cub_bytes);
-  }));
-  TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
-  TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, A->col, probed, B.flag, B.news));
-  TC_CALL(tc_scan(B, B.flag, (int64_t)A->num_rows + 1, tc_plus()));
-  TC_CALL(tc_cuda("tc_build_bittcf: copy of a count", cudaMemcpyAsync(&B.news->num_long, B.flag + A->num_rows, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream)));
-  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  B.T.num_long = B.host_news.num_long;
-  if (B.T.num_long == 0) return TC_OK;
-  TC_CALL(tc_launch("tc_build_bittcf_long", tc_build_bittcf_long_kernel, blocks_of(A->num_rows, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag, B.long_row, B.long_segments, B.news));
-  const int32_t blocks = tc_bittcf_long_blocks(&B.T);
-
-  TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, B.long_segments, B.long_first));
-  TC_CALL(tc_scan(B, B.long_first, blocks + 1, tc_plus()));
-  return tc_cuda("tc_build_bittcf: copy of a count", cudaMemcpyAsync(&B.news->long_windows, B.long_first + blocks, sizeof(int32_t), cudaMemcpyDeviceToDevice, B.stream));
+  return tc_cuda("tc_build_bittcf: wait for the device", cudaStreamSynchronize(B.stream));
 }
 
+/* In which order rows meet, and how many are long */
 static tc_status tc_choose_order(tc_build &B)
 {
-  const int32_t   *col[TC_BITTCF_PROBES];
-  int32_t          length[TC_BITTCF_PROBES];
-  tc_build_orders  orders = {};
-  tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS];
+  const tc_csr_local *A = B.A;
 
-  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
-    col[p]    = B.host_news.probe_col[p];
-    length[p] = B.A->row_order == nullptr ? B.host_news.probe_length[p] : 0;
-  }
-  orders.num = tc_bittcf_orders(B.A->num_rows, col, length, orders.of);
-  if (B.A->nnz > 0) TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, false, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_build_warps), (unsigned)orders.num), tc_build_threads, 0, B.stream, B.A->num_rows, B.A->row_ptr, B.A->col, B.A->row_order, orders, B.news));
-  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  for (int i = 0; i < orders.num; ++i) sample[i] = {(int64_t)B.host_news.sample[i][0], (int64_t)B.host_news.sample[i][1], (int64_t)B.host_news.sample[i][2]};
-  const int best = tc_bittcf_best_order(orders.num, sample);
-
-  tc_bittcf_set_order(&B.T, &orders.of[best], &sample[best], B.A->row_order != nullptr);
-  B.T.num_segments = B.host_news.num_segments;
-  B.T.num_windows  = B.T.num_row_windows + B.host_news.long_windows;
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(B.news, 1); }));
+  TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
+  TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, A->col, A->row_order != nullptr, B.news));
+  TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, true, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_sample_warps), TC_BITTCF_MAX_ORDERS), tc_sample_threads, 0, B.stream, A->num_rows, A->row_ptr, A->col, A->row_order, B.news, B.answer));
+  TC_CALL(tc_wait(B));
+  tc_bittcf_set_order(&B.T, &B.answer->order, &B.answer->sample, A->row_order != nullptr);
+  B.T.num_long    = B.answer->num_long;
+  B.T.num_windows = B.T.num_row_windows;
   return TC_OK;
 }
 
-/* The arrays of packed rows and windows, and the tiles: the latter not yet where they will stay, since clusters are still to be counted */
-static tc_status tc_make_windows(tc_build &B)
+/* Long rows, if there are any: the list of them, and the windows that they add */
+static tc_status tc_list_long_rows(tc_build &B)
 {
-  tc_bittcf      &T       = B.T;
-  const int64_t   packed  = (int64_t)TC_BITTCF_ROWS * T.num_windows;
-  const int32_t   clusters = (T.num_windows + T.cluster_windows - 1) / T.cluster_windows;
-  tc_window_size  all;
-  char           *tiles;
+  const tc_csr_local *A      = B.A;
+  const int32_t       blocks = tc_bittcf_long_blocks(&B.T);
 
-  T.long_row      = B.long_row;
-  T.long_segments = B.long_segments;
-  T.long_first    = B.long_first;
-  if (T.num_long == 0) TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(T.long_first, 0, sizeof *T.long_first, B.stream)));
-  B.cub_bytes = 0;
-  TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_sizes_together()));
-  TC_CALL(tc_scan_bytes<uint32_t>(B, (int64_t)clusters + 1, tc_plus()));
+  if (B.T.num_long == 0) return TC_OK;
+  TC_CALL(tc_scan_bytes<int32_t>(B, (int64_t)A->num_rows + 1, tc_plus()));
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
+    C.cut(B.flag, (int64_t)A->num_rows + 1);
+    C.cut(B.long_row, B.T.num_long);
+    C.cut(B.long_segments, B.T.num_long);
+    C.cut(B.long_first, (int64_t)blocks + 1);
+    C.cut(B.cub, (int64_t)B.cub_bytes);
+  }));
+  TC_CALL(tc_launch("tc_build_bittcf_flags", tc_build_bittcf_flags_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag));
+  TC_CALL(tc_scan(B, B.flag, (int64_t)A->num_rows + 1, tc_plus()));
+  TC_CALL(tc_launch("tc_build_bittcf_long", tc_build_bittcf_long_kernel, blocks_of(A->num_rows, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag, B.long_row, B.long_segments, B.news));
+  TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of((int64_t)blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, B.long_segments, B.long_first));
+  TC_CALL(tc_scan(B, B.long_first, (int64_t)blocks + 1, tc_plus()));
+  TC_CALL(tc_tell(B, &B.answer->num_segments, &B.news->num_segments));
+  TC_CALL(tc_tell(B, &B.answer->long_windows, B.long_first + blocks));
+  TC_CALL(tc_wait(B));
+  B.T.long_row      = B.long_row;
+  B.T.long_segments = B.long_segments;
+  B.T.num_segments  = B.answer->num_segments;
+  B.T.num_windows += B.answer->long_windows;
+  return TC_OK;
+}
+
+static int32_t clusters_of(const tc_bittcf &T)
+{
+  return (T.num_windows + T.cluster_windows - 1) / T.cluster_windows;
+}
+
+/* Packed rows, and windows but for where they begin */
+static tc_status tc_measure_windows(tc_build &B)
+{
+  tc_bittcf      &T        = B.T;
+  const int64_t   packed   = (int64_t)TC_BITTCF_ROWS * T.num_windows;
+  const int32_t   clusters = clusters_of(T);
+
+  B.cub_bytes = 0;
+  TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_windows_together()));
+  TC_CALL(tc_scan_bytes<tc_list_size>(B, (int64_t)clusters + 1, tc_lists_together()));
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
+    if (T.num_long == 0) C.cut(B.long_first, 1);
     C.cut(T.window, T.num_windows);
     C.cut(T.row_id, packed);
     C.cut(T.csr_first, packed);
     C.cut(B.length, packed);
     C.cut(B.size, (int64_t)T.num_windows + 1);
-    C.cut(B.num_listed, (int64_t)clusters + 1);
-    C.cut(B.num_in_piece, (int64_t)tc_build_warps * clusters);
+    C.cut(B.list_size, (int64_t)clusters + 1);
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
-  TC_CALL(tc_launch("tc_build_bittcf_place", tc_build_bittcf_place_kernel, blocks_of(packed, tc_build_threads), tc_build_threads, B.stream, T, B.A->row_ptr, B.A->row_order, B.length));
-  TC_CALL(tc_launch("tc_build_bittcf_measure", tc_build_bittcf_measure_kernel, blocks_of((int64_t)T.num_windows + 1, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size, B.news));
-  TC_CALL(tc_scan(B, B.size, (int64_t)T.num_windows + 1, tc_sizes_together()));
-  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&all, B.size + T.num_windows, sizeof all, cudaMemcpyDeviceToHost, B.stream)));
-  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  T.widest_window = B.host_news.widest_window;
-  TC_CHECK(all.units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)all.units, UINT32_MAX);
-  T.num_groups = all.groups;
-  T.tile_units = all.units;
-  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(tiles, 16 * T.tile_units); }));
-  T.tiles = tiles;
-  TC_CALL(tc_launch("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, blocks_of(T.num_windows, tc_build_warps), tc_build_threads, B.stream, T, B.length, B.A->col, B.size));
-  if (!tc_bittcf_may_cluster(&T)) return TC_OK;
-  uint32_t listed;
+  T.long_first = B.long_first;
+  TC_CALL(tc_launch("tc_build_bittcf_measure", tc_build_bittcf_measure_kernel, blocks_of((int64_t)T.num_windows + 1, tc_window_warps), tc_window_threads, B.stream, T, B.A->row_ptr, B.A->col, B.A->row_order, B.length, B.size));
+  TC_CALL(tc_scan(B, B.size, (int64_t)T.num_windows + 1, tc_windows_together()));
+  TC_CALL(tc_tell(B, &B.answer->windows, B.size + T.num_windows));
+  TC_CALL(tc_wait(B));
+  TC_CHECK(B.answer->windows.units <= UINT32_MAX, TC_ERR_LIMIT, "%lld units of tiles, format bittcf names at most %u", (long long)B.answer->windows.units, UINT32_MAX);
+  T.widest_window = B.answer->windows.most_groups;
+  T.num_groups    = B.answer->windows.groups;
+  T.tile_units    = B.answer->windows.units;
+  return TC_OK;
+}
 
-  TC_CALL(tc_launch("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, (int64_t)clusters + 1, tc_build_threads, B.stream, T, clusters, B.num_listed, B.num_in_piece, B.news));
-  TC_CALL(tc_scan(B, B.num_listed, (int64_t)clusters + 1, tc_plus()));
-  TC_CALL(tc_cuda("tc_build_bittcf: download", cudaMemcpyAsync(&listed, B.num_listed + clusters, sizeof listed, cudaMemcpyDeviceToHost, B.stream)));
-  TC_CALL(tc_fetch(B, &B.host_news, B.news, sizeof B.host_news));
-  if (!tc_bittcf_clusters_pay(&T, listed, B.host_news.widest_cluster)) return TC_OK;
+static tc_status tc_fill(tc_build &B)
+{
+  const tc_window_room room(B.answer->windows);
+
+  return tc_launch_line("tc_build_bittcf_fill", tc_build_bittcf_fill_kernel, false, blocks_of(B.T.num_windows, tc_window_warps), tc_window_threads, tc_window_warps * room.bytes(), B.stream, B.T, room, B.length, B.A->col, B.size);
+}
+
+/* Do clusters pay? Their lists are merged from tiles, which are filled where they will not stay: how much memory the view takes is not known yet. */
+static tc_status tc_try_clusters(tc_build &B)
+{
+  tc_bittcf    &T        = B.T;
+  const int32_t clusters = clusters_of(T);
+  char         *tiles;
+
+  TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
+    C.cut(tiles, 16 * T.tile_units);
+    C.cut(B.list, (int64_t)tc_bittcf_most_listed(&T) * clusters);
+  }));
+  T.tiles = tiles;
+  TC_CALL(tc_fill(B));
+  TC_CALL(tc_launch_line("tc_build_bittcf_clusters", tc_build_bittcf_clusters_kernel, false, (int64_t)clusters + 1, tc_build_threads, tc_build_warps * tc_bittcf_most_listed(&T) * static_cast<int>(sizeof *B.list), B.stream, T, B.list_size, B.list));
+  TC_CALL(tc_scan(B, B.list_size, (int64_t)clusters + 1, tc_lists_together()));
+  TC_CALL(tc_tell(B, &B.answer->lists, B.list_size + clusters));
+  TC_CALL(tc_wait(B));
+  if (!tc_bittcf_clusters_pay(&T, B.answer->lists.entries, B.answer->lists.most)) return TC_OK;
   T.num_clusters   = clusters;
-  T.num_listed      = listed;
-  T.num_places     = TC_BITTCF_BLOCK * all.place_blocks;
-  T.widest_cluster = B.host_news.widest_cluster;
+  T.num_listed     = B.answer->lists.entries;
+  T.num_places     = (int64_t)TC_BITTCF_BLOCK * B.answer->windows.place_blocks;
+  T.widest_cluster = B.answer->lists.most;
   return TC_OK;
 }
 
@@ -198,31 +212,31 @@ static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
   T.tiles = tiles;
 }
 
-/* Everything to its place in one allocation */
+/* Everything to its place in one allocation. Tiles that were not filled yet are filled there. */
 static tc_status tc_settle(tc_build &B, void **slab)
 {
-  tc_bittcf now     = B.T;
-  tc_cutter counted = {}, real = {};
+  enum { MOST_BLOCKS = 2048, UNITS = 4 }; // of a thread
+  const tc_bittcf &T = B.T, now = B.T;
+  const int64_t    packed = (int64_t)TC_BITTCF_ROWS * T.num_windows;
+  tc_cutter        counted = {}, real = {};
+  tc_bittcf_moves  moves = {};
 
   tc_cut_view(counted, B.T);
-  TC_CALL(tc_memory_alloc(counted.bytes, slab));
+  TC_CALL(tc_memory_take(counted.bytes, slab, B.stream));
   real.memory = static_cast<char *>(*slab);
   tc_cut_view(real, B.T);
+  moves.add(T.window, now.window, T.num_windows);
+  moves.add(T.row_id, now.row_id, packed);
+  moves.add(T.csr_first, now.csr_first, packed);
+  moves.add(T.long_row, now.long_row, T.num_long);
+  moves.add(T.long_segments, now.long_segments, T.num_long);
+  moves.add(T.long_first, now.long_first, (int64_t)tc_bittcf_long_blocks(&T) + 1);
+  if (now.tiles != nullptr) moves.add(static_cast<char *>(T.tiles), static_cast<const char *>(now.tiles), 16 * T.tile_units);
+  const int64_t blocks = blocks_of(packed + T.tile_units, UNITS * tc_build_threads) + 1;
 
-  auto move = [&](void *to, const void *from, size_t bytes) { return bytes > 0 ? tc_cuda("tc_build_bittcf: move", cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, B.stream)) : TC_OK; };
-  const tc_bittcf &T      = B.T;
-  const size_t     packed = sizeof(int32_t) * TC_BITTCF_ROWS * (size_t)T.num_windows;
-
-  TC_CALL(move(T.window, now.window, sizeof *T.window * (size_t)T.num_windows));
-  TC_CALL(move(T.row_id, now.row_id, packed));
-  TC_CALL(move(T.csr_first, now.csr_first, packed));
-  TC_CALL(move(T.long_row, now.long_row, sizeof *T.long_row * (size_t)T.num_long));
-  TC_CALL(move(T.long_segments, now.long_segments, sizeof *T.long_segments * (size_t)T.num_long));
-  TC_CALL(move(T.long_first, now.long_first, sizeof *T.long_first * ((size_t)tc_bittcf_long_blocks(&T) + 1)));
-  TC_CALL(move(T.tiles, now.tiles, 16 * (size_t)T.tile_units));
-  if (T.num_clusters == 0) return TC_OK;
-  TC_CALL(move(T.cluster_first, B.num_listed, sizeof *T.cluster_first * ((size_t)T.num_clusters + 1)));
-  return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, T.num_clusters, tc_build_threads, B.stream, T, B.size, B.num_in_piece);
+  TC_CALL(tc_launch("tc_build_bittcf_move", tc_build_bittcf_move_kernel, blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS, tc_build_threads, B.stream, moves));
+  if (now.tiles == nullptr) return tc_fill(B);
+  return tc_launch("tc_build_bittcf_places", tc_build_bittcf_places_kernel, T.num_clusters, tc_build_threads, B.stream, T, B.size, B.list_size, B.list);
 }
 
 enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits
@@ -230,25 +244,30 @@ enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are 
 extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **slab, tc_stream stream)
 {
   tc_build  B = {};
+  void     *answer;
   tc_status status;
 
   *slab = nullptr;
   TC_CALL(tc_check_local(A, "bittcf", MAX_ROWS));
+  TC_CALL(tc_memory_share(&answer));
   B.A              = A;
   B.stream         = static_cast<cudaStream_t>(stream);
+  B.answer         = static_cast<tc_build_answer *>(answer);
   B.T.num_rows     = A->num_rows;
   B.T.num_cols     = A->num_cols;
   B.T.num_nonzeros = A->nnz;
   B.T.precision    = A->precision;
-  status           = tc_look_at_rows(B);
-  if (status == TC_OK) status = tc_choose_order(B);
-  if (status == TC_OK) status = tc_make_windows(B);
+  status           = tc_choose_order(B);
+  if (status == TC_OK) status = tc_list_long_rows(B);
+  if (status == TC_OK) status = tc_measure_windows(B);
+  if (status == TC_OK && tc_bittcf_may_cluster(&B.T)) status = tc_try_clusters(B);
   if (status == TC_OK) status = tc_settle(B, slab);
   for (int i = 0; i < B.num_memory; ++i) {
     const tc_status freed = tc_memory_give(B.memory[i], B.stream);
 
     if (status == TC_OK) status = freed;
   }
+  tc_memory_unshare(answer);
   if (status != TC_OK) {
     tc_memory_release(*slab);
     *slab = nullptr;

@@ -84,13 +84,14 @@ static tc_status tc_measure(const tc_csr_local *A, const tc_build_scratch &S, tc
 }
 
 /* Arrays that stay what they are, and those that begin as zeros, from `partial` up to the columns */
-static tc_build_moves tc_moves_of(const tc_hybrid &H, const tc_hybrid &head)
+static tc_hybrid_moves tc_moves_of(const tc_hybrid &H, const tc_hybrid &head)
 {
-  const auto     units = [](int64_t bytes) { return (bytes + 15) / 16; }; // tc_cutter leaves room for them
-  const int64_t  packed = (int64_t)H.num_long + H.num_sliced;
-  tc_build_moves M = {{(const uint4 *)head.long_first, (const uint4 *)head.row_id, (const uint4 *)head.csr_first, (const uint4 *)head.length}, {(uint4 *)H.long_first, (uint4 *)H.row_id, (uint4 *)H.csr_first, (uint4 *)H.length}, (uint4 *)H.partial,
-                      {units(((int64_t)H.num_long + 1) * sizeof *H.long_first), units(H.num_rows * (int64_t)sizeof *H.row_id), units(packed * sizeof *H.csr_first), units(H.num_sliced)}, units((char *)H.index - (char *)H.partial)};
+  tc_hybrid_moves M = {{}, (uint4 *)H.partial, ((char *)H.index - (char *)H.partial + 15) / 16};
 
+  M.arrays.add(H.long_first, head.long_first, (int64_t)H.num_long + 1);
+  M.arrays.add(H.row_id, head.row_id, H.num_rows);
+  M.arrays.add(H.csr_first, head.csr_first, (int64_t)H.num_long + H.num_sliced);
+  M.arrays.add(H.length, head.length, H.num_sliced);
   return M;
 }
 

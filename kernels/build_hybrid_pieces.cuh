@@ -5,6 +5,7 @@
 #pragma once
 #include "build_hybrid_rows.cuh"
 #include "hybrid_walk.cuh"
+#include "tc_build.cuh"
 
 constexpr int tc_piece_threads = 256, tc_piece_warps = tc_piece_threads / tc_warp_size;
 constexpr int tc_tiles_items   = 4;
@@ -292,13 +293,11 @@ __device__ __forceinline__ void tc_put_shifts(const tc_hybrid &H, int32_t slice,
   for (int k = threadIdx.x % (tc_warp_size * team); k < (width + tc_max_places - 1) / tc_max_places * tc_max_places; k += tc_warp_size * team) reinterpret_cast<int32_t *>(block)[k] = k < width ? first[k] - origin : 0;
 }
 
-/* What is taken over as it is, and what is zero in the beginning; all in units of 16 bytes */
-struct tc_build_moves {
-  enum { NUM = 4 };
-
-  const uint4 *from[NUM];
-  uint4       *to[NUM], *zero;
-  int64_t      num[NUM], num_zero;
+/* What is taken over as it is, and what is zero in the beginning, in units of 16 bytes */
+struct tc_hybrid_moves {
+  tc_build_moves<4> arrays;
+  uint4            *zero;
+  int64_t           num_zero;
 };
 
 /*
@@ -311,7 +310,7 @@ struct tc_build_moves {
   Launch: tc_piece_threads per block, no shared memory.  Needs: sm_60.  Source: tc_hybrid.h
 */
 template <int team>
-static __global__ void __launch_bounds__(tc_piece_threads, 5) tc_build_hybrid_fill_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid S, const __grid_constant__ tc_build_moves moves, const int32_t *__restrict__ col,
+static __global__ void __launch_bounds__(tc_piece_threads, 5) tc_build_hybrid_fill_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid S, const __grid_constant__ tc_hybrid_moves moves, const int32_t *__restrict__ col,
                                                                                           const tc_tile_size *__restrict__ tile_begin)
 {
   constexpr int teams = tc_piece_warps / team;
@@ -337,8 +336,6 @@ static __global__ void __launch_bounds__(tc_piece_threads, 5) tc_build_hybrid_fi
   }
   const int64_t begin = blockIdx.x * static_cast<int64_t>(tc_piece_threads) + threadIdx.x, step = gridDim.x * static_cast<int64_t>(tc_piece_threads);
 
-  for (int a = 0; a < tc_build_moves::NUM; ++a) {
-    for (int64_t i = begin; i < moves.num[a]; i += step) moves.to[a][i] = moves.from[a][i];
-  }
+  tc_move(moves.arrays);
   for (int64_t i = begin; i < moves.num_zero; i += step) moves.zero[i] = make_uint4(0, 0, 0, 0);
 }

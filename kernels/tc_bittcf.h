@@ -169,8 +169,14 @@ TC_BOTH_SIDES int32_t tc_bittcf_listed(const tc_bittcf *T)
   return T->precision == TC_PRECISION_F64 ? 4 : 1;
 }
 
+/* The most entries that the list of a cluster may have */
+TC_BOTH_SIDES int32_t tc_bittcf_most_listed(const tc_bittcf *T)
+{
+  return tc_bittcf_listed(T) > 1 ? TC_BITTCF_MOST_FOURS : TC_BITTCF_MOST_LISTED;
+}
+
 /* Is it worth having clusters: do two columns of theirs stand for three of the windows' at least, and do those of the widest fit into shared memory? */
 TC_BOTH_SIDES int tc_bittcf_clusters_pay(const tc_bittcf *T, int64_t num_listed, int32_t widest_cluster)
 {
-  return 3 * tc_bittcf_listed(T) * num_listed <= 2 * TC_BITTCF_GROUP * T->num_groups && widest_cluster <= (tc_bittcf_listed(T) > 1 ? TC_BITTCF_MOST_FOURS : TC_BITTCF_MOST_LISTED);
+  return 3 * tc_bittcf_listed(T) * num_listed <= 2 * TC_BITTCF_GROUP * T->num_groups && widest_cluster <= tc_bittcf_most_listed(T);
 }

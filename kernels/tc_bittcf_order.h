@@ -1,10 +1,17 @@
 /*
   Choosing a tc_bittcf_order: candidates are natural order and, where a few rows look as if the matrix came from a grid, bricks of neighbouring lines. Each is tried on a
-  sample; the cheapest wins. Rows that come in an order of their own, the pattern's row_order, stay in it. Plain C, the same on the host and in the host code of the CUDA builder.
+  sample; the cheapest wins. Rows that come in an order of their own, the pattern's row_order, stay in it. The same on the host and in the kernels of the CUDA builder.
 */
 #pragma once
 #include "tc_bittcf.h"
 #include <string.h>
+
+/* Loops whose code is to be there once in a kernel, where they run once */
+#ifdef __CUDA_ARCH__
+  #define TC_KEEP_LOOP _Pragma("unroll 1")
+#else
+  #define TC_KEEP_LOOP
+#endif
 
 enum {
   TC_BITTCF_PROBES         = 3,                        // rows that are looked at
@@ -51,47 +58,49 @@ TC_BOTH_SIDES int32_t tc_bittcf_sampled_row(const tc_bittcf_order *O, int32_t nu
 }
 
 /* The row that probe `p` looks at: rows of a grid that are likely to be inside it */
-static inline int32_t tc_bittcf_probed_row(int32_t num_rows, int p)
+TC_BOTH_SIDES int32_t tc_bittcf_probed_row(int32_t num_rows, int p)
 {
-  static const int share[TC_BITTCF_PROBES] = {4142, 5436, 6180};
-
-  return (int32_t)((int64_t)num_rows * share[p] / 10000);
+  return (int32_t)((int64_t)num_rows * (p == 0 ? 4142 : p == 1 ? 5436 : 6180) / 10000);
 }
 
-static inline int32_t tc_bittcf_round_up(int64_t n, int64_t step)
+/* n at least 0 */
+TC_BOTH_SIDES int32_t tc_bittcf_round_up(int32_t n, uint32_t step)
 {
-  return (int32_t)((n + step - 1) / step * step);
+  return (int32_t)(((uint32_t)n + step - 1) / step * step);
 }
 
-/* Lines of n0 rows, n1 of them in a plane */
-static inline tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int bx, int by, int bz)
+/* Lines of n0 rows, n1 of them in a plane of no more than twice as many as there are: all numbers fit into 32 bits, whose divisions take a kernel a fifth of the time */
+TC_BOTH_SIDES tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int bx, int by, int bz)
 {
   tc_bittcf_order O;
 
   memset(&O, 0, sizeof O);
   O.n[0]     = n0;
   O.n[1]     = n1;
-  O.n[2]     = n0 > 0 ? (int32_t)((num_rows + (int64_t)n0 * n1 - 1) / ((int64_t)n0 * n1)) : 0;
+  O.n[2]     = n0 > 0 ? (int32_t)((uint32_t)(num_rows - 1) / ((uint32_t)n0 * (uint32_t)n1) + 1) : 0;
   O.brick[0] = (uint8_t)bx;
   O.brick[1] = (uint8_t)by;
   O.brick[2] = (uint8_t)bz;
-  for (int d = 0; d < 3; ++d) O.windows[d] = tc_bittcf_round_up(d == 0 ? ((int64_t)O.n[0] + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS : O.n[d], O.brick[d]);
+  for (int d = 0; d < 3; ++d) O.windows[d] = tc_bittcf_round_up(d == 0 ? (int32_t)(((uint32_t)n0 + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS) : O.n[d], O.brick[d]);
   return O;
 }
 
-/*
-  The distances from a row to the same place on the next line, and on the next plane, as its columns tell them; 0 where they do not. Columns are cut into runs; the run
-  around the diagonal is the line of the row, the next one is the next line. Runs of the same plane are a line apart, so the middle of the next such group is the
-  plane's. Distances are from the middle of the diagonal's run, or, for stencils that lean to one side, from the diagonal.
-*/
-static inline void tc_bittcf_find_strides(const int32_t *col, int32_t length, int32_t row, int leaning, int32_t *line, int32_t *plane)
-{
-  int64_t away[TC_BITTCF_LONG_ROW]; // of the middle of each run after the diagonal's
-  int64_t diagonal = 0;             // twice where they are counted from
-  int32_t num = 0, k = 1;
-  int     found = 0;
+/* What a probed row tells: the distances from it to the same place on the next line, and on the next plane; 0 where it does not tell */
+typedef struct {
+  int32_t line, plane;
+} tc_bittcf_strides;
 
-  *line = *plane = 0;
+/*
+  Columns are cut into runs; the run around the diagonal is the line of the row, the next one is the next line. Runs of the same plane are a line apart, so the middle of the next
+  such group is the plane's. Distances are from the middle of the diagonal's run, or, for stencils that lean to one side, from the diagonal. `away` has room for `length`.
+*/
+TC_BOTH_SIDES tc_bittcf_strides tc_bittcf_find_strides(const int32_t *col, int32_t length, int32_t row, int leaning, int64_t *away)
+{
+  tc_bittcf_strides S        = {0, 0};
+  int64_t           diagonal = 0; // twice where the distances are counted from
+  int32_t           num = 0, k = 1; // away: of the middle of each run after the diagonal's
+  int               found = 0;
+
   for (int32_t first = 0, last; first < length; first = last + 1) {
     for (last = first; last + 1 < length && col[last + 1] - col[last] <= TC_BITTCF_GAP; ++last) { }
     const int64_t middle = (int64_t)col[first] + col[last]; // twice that
@@ -102,39 +111,47 @@ static inline void tc_bittcf_find_strides(const int32_t *col, int32_t length, in
       found    = 1;
     }
   }
-  if (num == 0 || away[0] < TC_BITTCF_SHORTEST_LINE) return;
-  *line = (int32_t)away[0];
+  if (num == 0 || away[0] < TC_BITTCF_SHORTEST_LINE) return S;
+  S.line = (int32_t)away[0];
   while (k < num && away[k] == (k + 1) * away[0]) ++k; // lines further away in the same plane
   if (k < num && away[k] % away[0] == 0) {
     int32_t members = 0;
 
     while (k + members + 1 < num && away[k + members + 1] == away[k] + (members + 1) * away[0]) ++members;
-    *plane = (int32_t)(away[k] + members / 2 * away[0]);
+    S.plane = (int32_t)(away[k] + members / 2 * away[0]);
   }
+  return S;
 }
 
-static inline int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
+/* The same for probe `p`, whose row has the columns `col`, `length` of them, 0 if it is too long or not there */
+TC_BOTH_SIDES tc_bittcf_strides tc_bittcf_probe(int32_t num_rows, int p, const int32_t *col, int32_t length, int64_t *away)
 {
-  for (int i = 0; i < num; ++i) {
-    if (memcmp(&orders[i], &O, sizeof O) == 0) return num;
+  const tc_bittcf_strides S = tc_bittcf_find_strides(col, length, tc_bittcf_probed_row(num_rows, p), 0, away);
+
+  return S.line > 0 ? S : tc_bittcf_find_strides(col, length, tc_bittcf_probed_row(num_rows, p), 1, away);
+}
+
+TC_BOTH_SIDES int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
+{
+  TC_KEEP_LOOP for (int i = 0; i < num; ++i)
+  {
+    const tc_bittcf_order *P = &orders[i];
+
+    if (P->n[0] == O.n[0] && P->n[1] == O.n[1] && P->brick[0] == O.brick[0] && P->brick[1] == O.brick[1] && P->brick[2] == O.brick[2]) return num; // of so many rows these are all
   }
   orders[num] = O;
   return num + 1;
 }
 
-/*
-  The candidates: col[p] are the columns of row tc_bittcf_probed_row(p), length[p] of them, 0 for rows that are too long or not there. Returns how many. Bricks are of 16
-  windows.
-*/
-static inline int tc_bittcf_orders(int32_t num_rows, const int32_t *const col[TC_BITTCF_PROBES], const int32_t length[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
+/* The candidates by what the probes tell. Returns how many. Bricks are of 16 windows. */
+TC_BOTH_SIDES int tc_bittcf_orders(int32_t num_rows, const tc_bittcf_strides probe[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
 {
   int num = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1));
 
-  for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
-    int32_t line, plane;
+  TC_KEEP_LOOP for (int p = 0; p < TC_BITTCF_PROBES; ++p)
+  {
+    const int32_t line = probe[p].line, plane = probe[p].plane;
 
-    tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 0, &line, &plane);
-    if (line == 0) tc_bittcf_find_strides(col[p], length[p], tc_bittcf_probed_row(num_rows, p), 1, &line, &plane);
     if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1));
     if (plane > 0) {
       num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 2, 8, 1));
@@ -145,11 +162,12 @@ static inline int tc_bittcf_orders(int32_t num_rows, const int32_t *const col[TC
 }
 
 /* The cheapest order by its sample: the one that has to bring the fewest rows of B. What comes later must be better by a sixteenth. Samples without entries are not considered. */
-static inline int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
+TC_BOTH_SIDES int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
 {
   int best = 0;
 
-  for (int i = 1; i < num; ++i) {
+  TC_KEEP_LOOP for (int i = 1; i < num; ++i)
+  {
     if (sample[i].entries > 0 && 16 * sample[i].groups * sample[best].entries < 15 * sample[best].groups * sample[i].entries) best = i;
   }
   return best;

@@ -1,5 +1,5 @@
 /*
-  What converters share on the host side: what they check first, errors of the CUDA runtime, sums of scans, cutting an allocation into arrays.
+  What converters share: what they check first, errors of the CUDA runtime, sums of scans, cutting an allocation into arrays, moving these.
 */
 #pragma once
 #include "tc_device.cuh"
@@ -42,3 +42,31 @@ struct tc_cutter {
     bytes += (count * item_size + 255) / 256 * 256;
   }
 };
+
+/* Arrays that stay what they are and go elsewhere, in units of 16 bytes: tc_cutter leaves room for the last of them at both ends */
+template <int num_arrays>
+struct tc_build_moves {
+  const uint4 *from[num_arrays];
+  uint4       *to[num_arrays];
+  int64_t      units[num_arrays];
+  int          num;
+
+  template <typename T>
+  void add(T *to_array, const T *from_array, int64_t count, size_t item_size = sizeof(T))
+  {
+    from[num]    = reinterpret_cast<const uint4 *>(from_array);
+    to[num]      = reinterpret_cast<uint4 *>(to_array);
+    units[num++] = (count * static_cast<int64_t>(item_size) + 15) / 16;
+  }
+};
+
+/* By all threads of a grid, a line of thread blocks */
+template <int num_arrays>
+__device__ __forceinline__ void tc_move(const tc_build_moves<num_arrays> &moves)
+{
+  const int64_t begin = blockIdx.x * static_cast<int64_t>(blockDim.x) + threadIdx.x, step = gridDim.x * static_cast<int64_t>(blockDim.x);
+
+  for (int a = 0; a < moves.num; ++a) {
+    for (int64_t i = begin; i < moves.units[a]; i += step) moves.to[a][i] = moves.from[a][i];
+  }
+}

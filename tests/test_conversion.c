@@ -356,21 +356,23 @@ static void check_plan_faults(const tc_backend *backend, const tc_converter *con
 }
 
 /* Columns that need 32 bits, in slices and in segments */
-static void check_far_columns(const tc_backend *backend, const tc_converter *converter)
+static void check_far_columns(const tc_backend *backend, const tc_converter *converter, int bands)
 {
-  enum { ROWS = 67, APART = 7000003 };
-  static const int length[] = {300, 3, 255, 1, 2, 31};
+  enum { MOST_ROWS = 301, APART = 7000003, BAND = 10, BANDS_APART = 300007 };
+  static const int lengths[] = {300, 3, 255, 1, 2, 31};
+  const int        rows      = bands ? MOST_ROWS : 67;
+  int              length[MOST_ROWS];
   tc_matrix        A;
   int64_t          nnz = 0;
 
-  for (int i = 0; i < ROWS; ++i) nnz += length[i % 6];
-  if (tc_matrix_create(ROWS, INT32_MAX, nnz, &A) != TC_OK) die("tc_matrix_create", tc_last_error());
-  for (int i = 0; i < ROWS; ++i) {
-    A.row_ptr[i + 1] = A.row_ptr[i] + length[i % 6];
-    for (int k = 0; k < length[i % 6]; ++k) A.col[A.row_ptr[i] + k] = k * APART + (int32_t)((int64_t)i * i * 99991 % APART);
+  for (int i = 0; i < rows; ++i) nnz += length[i] = bands ? 2 * BAND : lengths[i % 6];
+  if (tc_matrix_create(rows, INT32_MAX, nnz, &A) != TC_OK) die("tc_matrix_create", tc_last_error());
+  for (int i = 0; i < rows; ++i) {
+    A.row_ptr[i + 1] = A.row_ptr[i] + length[i];
+    for (int k = 0; k < length[i]; ++k) A.col[A.row_ptr[i] + k] = bands ? i + k % BAND + k / BAND * BANDS_APART : k * APART + (int32_t)((int64_t)i * i * 99991 % APART);
   }
   tc_random_normal(nnz, 17, A.val);
-  check_conversion(backend, converter, "columns far apart", &A, 1);
+  check_conversion(backend, converter, bands ? "two bands far apart" : "columns far apart", &A, 1);
   tc_matrix_free(&A);
 }
 
@@ -409,7 +411,7 @@ static void check_converter(const tc_backend *backend, const tc_converter *conve
   pattern_only = 1;
   for (size_t i = 0; !small_only && i < sizeof many / sizeof many[0]; ++i) check_matrix(backend, converter, many[i].name, many[i].size, 1);
   pattern_only = 0;
-  check_far_columns(backend, converter);
+  for (int bands = 0; bands < 2; ++bands) check_far_columns(backend, converter, bands);
   check_faults(backend, converter);
   if (tc_format_find(converter->format)->spmv_host) check_plan_faults(backend, converter);
 }

@@ -58,19 +58,19 @@ static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int3
 
 static void choose_order(const tc_csr *A, tc_bittcf *T)
 {
-  const int32_t   *col[TC_BITTCF_PROBES];
-  int32_t          length[TC_BITTCF_PROBES];
-  tc_bittcf_order  orders[TC_BITTCF_MAX_ORDERS];
-  tc_bittcf_sample sample[TC_BITTCF_MAX_ORDERS] = {{0}};
-  int              num, best;
+  tc_bittcf_strides probe[TC_BITTCF_PROBES];
+  tc_bittcf_order   orders[TC_BITTCF_MAX_ORDERS];
+  tc_bittcf_sample  sample[TC_BITTCF_MAX_ORDERS] = {{0}};
+  int64_t           away[TC_BITTCF_LONG_ROW];
+  int               num, best;
 
   for (int p = 0; p < TC_BITTCF_PROBES; ++p) {
-    const int32_t row = tc_bittcf_probed_row(A->num_rows, p);
+    const int32_t row    = tc_bittcf_probed_row(A->num_rows, p);
+    const int32_t length = A->row_order == NULL && row < A->num_rows && row_length(A, row) < TC_BITTCF_LONG_ROW ? row_length(A, row) : 0;
 
-    length[p] = A->row_order == NULL && row < A->num_rows && row_length(A, row) < TC_BITTCF_LONG_ROW ? row_length(A, row) : 0;
-    col[p]    = A->col + (length[p] > 0 ? A->row_ptr[row] : 0);
+    probe[p] = tc_bittcf_probe(A->num_rows, p, A->col + (length > 0 ? A->row_ptr[row] : 0), length, away);
   }
-  num = tc_bittcf_orders(A->num_rows, col, length, orders);
+  num = tc_bittcf_orders(A->num_rows, probe, orders);
   for (int i = 0; i < num; ++i) {
     const int32_t neighbourhoods = tc_bittcf_sample_size(&orders[i]);
 
