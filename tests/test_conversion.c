@@ -355,7 +355,7 @@ static void check_plan_faults(const tc_backend *backend, const tc_converter *con
   tc_matrix_free(&A);
 }
 
-/* Columns that need 32 bits, in slices and in segments */
+/* Columns that need 32 bits, in slices and in segments; and in clusters, whose columns lie too far apart for a set of bits */
 static void check_far_columns(const tc_backend *backend, const tc_converter *converter, int bands)
 {
   enum { MOST_ROWS = 301, APART = 7000003, BAND = 10, BANDS_APART = 300007 };

@@ -114,7 +114,7 @@ static const struct {
   double      few, empty, gain_per_filled;  // ... and, with fewer columns, that for each entry of a tile beyond the first ones
 } conversions[TC_SPMM_CONVERSIONS] = {
   {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0      },
-  {"bittcf", 0.4, 2.5e-8, 4.5e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11},
+  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11},
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
