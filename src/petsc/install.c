@@ -6,7 +6,7 @@
 /* Installs our operations on an object that the parent has just made or rebuilt, with the settings of the object it comes from */
 static PetscErrorCode MatTCInstallLike(Mat A, Mat B)
 {
-  Mat_AIJTCCUSPARSE *tc, *copy;
+  Mat_AIJTCCUSPARSE *tc;
   PetscBool          ours;
 
   PetscFunctionBegin;
@@ -14,8 +14,6 @@ static PetscErrorCode MatTCInstallLike(Mat A, Mat B)
   if (A != B && !ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCInstall(B, tc ? &tc->settings : NULL));
-  PetscCall(MatTCContextGet(B, &copy));
-  if (tc && copy) copy->view = tc->view;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -32,14 +30,25 @@ static PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  MatDuplicate() hands our function that shows a matrix on to the copy, and with it what else shows A, a DM's function, say. MatConvert() calls us as well and does neither that nor
+  gives the copy the DM, so until then the copy shows itself as the parent's do.
+*/
 static PetscErrorCode MatDuplicate_AIJTCCUSPARSE(Mat A, MatDuplicateOption option, Mat *B)
 {
-  PetscErrorCodeFn *f;
+  Mat_AIJTCCUSPARSE *tc, *copy;
+  PetscErrorCodeFn  *f;
 
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_DUPLICATE, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, MatDuplicateOption, Mat *))f)(A, option, B));
   PetscCall(MatTCInstallLike(A, *B));
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCContextGet(*B, &copy));
+  if (tc && tc->view && copy) {
+    PetscCall(MatSetOperation(*B, MATOP_VIEW, copy->parent->ops[0][MATOP_VIEW]));
+    copy->view = tc->view;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -1,0 +1,184 @@
+/*
+  Matrices of a DM, which puts functions of its own over those of the type: what is shown of the matrix, of copies and parts of it and of what it is converted to, and what
+  is loaded into it, is what the same matrix of type MATAIJ gives. In parallel a DMDA shows and loads matrices in its natural order.
+*/
+#define _GNU_SOURCE /* open_memstream() */
+#include "mat_util.h"
+#include <petscdmda.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char help[] = "Tests matrices of MATAIJTCCUSPARSE that a DM makes.\n\n";
+
+static PetscErrorCode Grid(MatType type, DM *dm)
+{
+  PetscFunctionBeginUser;
+  PetscCall(DMDACreate2d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_PERIODIC, DMDA_STENCIL_STAR, 7, 6, PETSC_DECIDE, PETSC_DECIDE, 2, 1, NULL, NULL, dm));
+  PetscCall(DMSetMatType(*dm, type));
+  PetscCall(DMSetUp(*dm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Small whole numbers, by the place in the grid */
+static PetscErrorCode Fill(DM dm, Mat A)
+{
+  DMDALocalInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(DMDAGetLocalInfo(dm, &info));
+  for (PetscInt j = info.ys; j < info.ys + info.ym; j++) {
+    for (PetscInt i = info.xs; i < info.xs + info.xm; i++) {
+      for (PetscInt c = 0; c < info.dof; c++) {
+        const MatStencil  row    = {.i = i, .j = j, .c = c};
+        const MatStencil  col[3] = {{.i = i, .j = j, .c = c}, {.i = i, .j = j, .c = 1 - c}, {.i = i + 1 < info.mx ? i + 1 : -1, .j = j, .c = c}};
+        const PetscScalar val[3] = {100 + 10 * j + i, -1 - c, 2 + j};
+
+        PetscCall(MatSetValuesStencil(A, 1, &row, 3, col, val, INSERT_VALUES));
+      }
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The entries as MatView() writes them, on the first process; free with free(). NULL if it does not */
+static PetscErrorCode Text(Mat A, char **text)
+{
+  PetscViewer    viewer;
+  size_t         size;
+  FILE          *file = open_memstream(text, &size);
+  PetscErrorCode code;
+
+  PetscFunctionBeginUser;
+  PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a text");
+  PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
+  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_COMMON));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  code = MatView(A, viewer);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(PetscViewerPopFormat(viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  fclose(file);
+  if (code != PETSC_SUCCESS) {
+    free(*text);
+    *text = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The text behind the line that names the type */
+static const char *Rows(const char *text)
+{
+  return text ? strstr(text, "row") : NULL;
+}
+
+static PetscErrorCode Compare(const char what[], Mat ours, Mat plain)
+{
+  char       *text[2];
+  const char *rows[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(Text(ours, &text[0]));
+  PetscCall(Text(plain, &text[1]));
+  for (int m = 0; m < 2; m++) rows[m] = Rows(text[m]);
+  PetscCall(MatTestFact((PetscBool)(text[0] && text[1] && !rows[0] == !rows[1] && (!rows[0] || !strcmp(rows[0], rows[1]))), "%s: %s", what, text[0] ? "shown in rows" : "CANNOT BE SHOWN"));
+  for (int m = 0; m < 2; m++) free(text[m]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+typedef enum {
+  THE_MATRIX,
+  A_COPY,
+  A_COPY_OF_THE_PATTERN,
+  CONVERTED_TO_AIJ,
+  CONVERTED_TO_OURS, /* by MatDuplicate(), as PETSc's converters to derived types do it */
+  A_PART,
+  NUM_KINDS
+} Kind;
+
+static const char *const names[] = {"the matrix", "a copy", "a copy of the pattern", "converted to MATAIJ", "converted to our type", "a part"};
+
+static PetscErrorCode Derive(Mat A, PetscBool ours, Kind kind, Mat *B)
+{
+  PetscInt first, end;
+  IS       rows;
+
+  PetscFunctionBeginUser;
+  if (kind == THE_MATRIX) {
+    PetscCall(PetscObjectReference((PetscObject)A));
+    *B = A;
+  } else if (kind == CONVERTED_TO_AIJ) PetscCall(MatConvert(A, MATAIJ, MAT_INITIAL_MATRIX, B));
+  else if (kind == CONVERTED_TO_OURS && ours) PetscCall(MatConvert(A, MATAIJTCCUSPARSE, MAT_INITIAL_MATRIX, B));
+  else if (kind != A_PART) PetscCall(MatDuplicate(A, kind == A_COPY_OF_THE_PATTERN ? MAT_DO_NOT_COPY_VALUES : MAT_COPY_VALUES, B));
+  else {
+    PetscCall(MatGetOwnershipRange(A, &first, &end));
+    PetscCall(ISCreateStride(PETSC_COMM_WORLD, (end - first + 1) / 2, first, 2, &rows));
+    PetscCall(MatCreateSubMatrix(A, rows, rows, MAT_INITIAL_MATRIX, B));
+    PetscCall(ISDestroy(&rows));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Written by the one, loaded into matrices of both. On several processes PETSc makes a plain matrix of what it loads for a DMDA (docs/design.md), so products are all that counts there */
+static PetscErrorCode TestLoad(const DM dm[2], Mat written)
+{
+  char        name[] = "/tmp/mat_dm.XXXXXX";
+  int         fd     = 0;
+  PetscMPIInt rank;
+  PetscViewer viewer;
+  Mat         B[2];
+  PetscBool   same;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  if (rank == 0) fd = mkstemp(name);
+  PetscCheck(fd >= 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No file %s", name);
+  PetscCallMPI(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, PETSC_COMM_WORLD));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_WRITE, &viewer));
+  PetscCall(MatView(written, viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  for (int m = 0; m < 2; m++) {
+    PetscCall(DMCreateMatrix(dm[m], &B[m]));
+    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_READ, &viewer));
+    PetscCall(MatLoad(B[m], viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+  }
+  PetscCall(Compare("loaded into a matrix of the DM", B[0], B[1]));
+  PetscCall(MatTestSameProduct(B[0], B[1], &same));
+  PetscCall(MatTestFact(same, "loaded into a matrix of the DM: products %s", same ? "agree" : "DIFFER"));
+  for (int m = 0; m < 2; m++) PetscCall(MatDestroy(&B[m]));
+  if (rank == 0) {
+    close(fd);
+    unlink(name);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  const MatType types[2] = {MATAIJTCCUSPARSE, MATAIJ};
+  DM            dm[2];
+  Mat           A[2];
+
+  PetscCall(MatTestBegin(&argc, &args, help));
+  for (int m = 0; m < 2; m++) {
+    PetscCall(Grid(types[m], &dm[m]));
+    PetscCall(DMCreateMatrix(dm[m], &A[m]));
+    PetscCall(Fill(dm[m], A[m]));
+  }
+  for (int kind = 0; kind < NUM_KINDS; kind++) {
+    Mat B[2];
+
+    for (int m = 0; m < 2; m++) PetscCall(Derive(A[m], (PetscBool)(m == 0), (Kind)kind, &B[m]));
+    PetscCall(Compare(names[kind], B[0], B[1]));
+    for (int m = 0; m < 2; m++) PetscCall(MatDestroy(&B[m]));
+  }
+  PetscCall(TestLoad(dm, A[0]));
+  for (int m = 0; m < 2; m++) {
+    PetscCall(MatDestroy(&A[m]));
+    PetscCall(DMDestroy(&dm[m]));
+  }
+  return MatTestEnd();
+}
