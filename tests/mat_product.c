@@ -331,6 +331,7 @@ int main(int argc, char **args)
   PetscCall(TestProductFailures());
   PetscCall(TestProductReorder());
   PetscCall(TestProductSolvers());
+  PetscCall(TestProductThree());
   PetscCall(MatTestEachMatrix(CheckMatrix));
   return MatTestEnd();
 }

@@ -55,8 +55,9 @@ PetscErrorCode ProductCheck(const char[], int, const tc_matrix *, Mat, Mat, Pets
 /* The products of our own that the matrix has counted, its blocks' on a parallel matrix */
 PetscErrorCode ProductCount(Mat, PetscInt64 *);
 
-/* mat_product_changes.c, mat_product_reorder.c, mat_product_solve.c */
+/* mat_product_changes.c, mat_product_reorder.c, mat_product_solve.c, mat_product_three.c */
 PetscErrorCode TestProductChanges(void);
 PetscErrorCode TestProductFailures(void);
 PetscErrorCode TestProductReorder(void);
 PetscErrorCode TestProductSolvers(void);
+PetscErrorCode TestProductThree(void);

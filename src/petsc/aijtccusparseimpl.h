@@ -259,6 +259,7 @@ PETSC_INTERN PetscErrorCode MatTCProductIsOurs(Mat, Mat_AIJTCCUSPARSE *, MatProd
 PETSC_INTERN PetscErrorCode MatTCProductSizes(MatProductType, Mat, Mat, PetscInt *, PetscInt *, PetscInt *);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
+PETSC_INTERN void              MatTCSetProductNumeric(Mat, MatProductType, PetscErrorCode (*)(Mat));
 
 /* product_local.c */
 /* What a local product reads and writes: C = A B, A^T B or A B^T; local rows and columns of C, and what is summed over */

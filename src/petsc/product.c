@@ -130,6 +130,55 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others */
+static PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C)
+{
+  Mat D;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductCreate(A, B, NULL, &D));
+  PetscCall(MatProductSetType(D, type));
+  PetscCall(MatProductSetFromOptions(D));
+  PetscCall(MatProductSymbolic(D));
+  PetscCall(MatProductNumeric(D));
+  PetscCall(MatCopy(D, C, SAME_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_AB, A, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTransposeMatMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_AtB, A, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatTransposeMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_ABt, A, B, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The numeric phase of a product of ours. PETSc's products of three matrices that nobody implements as a whole, A B C with a dense B, say, or P^T A P with a dense A, take the symbolic
+  phase of their last factor from MatProduct, but its numeric phase from the operation that is named after the operands.
+*/
+void MatTCSetProductNumeric(Mat C, MatProductType type, PetscErrorCode (*f)(Mat))
+{
+  C->ops->productnumeric = f;
+  if (type == MATPRODUCT_AB) C->ops->matmultnumeric = MatMatMultNumeric_AIJTCCUSPARSE;
+  else if (type == MATPRODUCT_AtB) C->ops->transposematmultnumeric = MatTransposeMatMultNumeric_AIJTCCUSPARSE;
+  else C->ops->mattransposemultnumeric = MatMatTransposeMultNumeric_AIJTCCUSPARSE;
+}
+
 /*
   The array of a new C. On the GPU PETSc would ask the driver for it and fill it with zeros, which takes longer than many a product: it comes from the pool of the backend
   and is PETSc's from then on. Not where there are other processes: libraries that pass device memory on to them want it from the driver.
@@ -175,7 +224,7 @@ static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat C)
     if (same) PetscCall(MatSetVecType(C, B->defaultvectype));
     PetscCall(MatTCProductSetUp(C, backend, (size_t)m * (size_t)n));
   } else PetscCall(MatSetUp(C));
-  C->ops->productnumeric = MatProductNumeric_AIJTCCUSPARSE;
+  MatTCSetProductNumeric(C, type, MatProductNumeric_AIJTCCUSPARSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -275,7 +275,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE(Mat C)
   PetscCall(MatAssemblyBegin(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(C, MAT_FINAL_ASSEMBLY));
   PetscCall(MatTCBatchFromOptions(C));
-  C->ops->productnumeric = transposed ? MatProductNumeric_MPIAIJTCCUSPARSE_AtB : MatProductNumeric_MPIAIJTCCUSPARSE_AB;
+  MatTCSetProductNumeric(C, type, transposed ? MatProductNumeric_MPIAIJTCCUSPARSE_AtB : MatProductNumeric_MPIAIJTCCUSPARSE_AB);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
