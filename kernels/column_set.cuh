@@ -1,7 +1,6 @@
 /*
   Sets of neighbouring columns as bits in shared memory: what the builders of tiles do with the rows of a window and the windows of a cluster whose columns lie close together.
-  Adding a column takes an atomic operation on bits, which give the same whatever the order. A warp comes here a few times only, and waits for code that it has not run before: so loops
-  stay loops.
+  Adding a column takes an atomic operation on bits, which give the same whatever the order. A warp comes here a few times only, so loops stay loops, and the code short.
 */
 #pragma once
 #include "tc_device.cuh"

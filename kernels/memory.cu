@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-enum { MAX_DEVICES = 64, KEPT_SHARE = 64, WARM_SHARE = 1024 }; // of the device's memory one part in so many may stay with the pool, and is there from the beginning
+enum { MAX_DEVICES = 64, KEPT_SHARE = 64, WARM_SHARE = 256 }; // of the device's memory one part in so many may stay with the pool, and one is there from the beginning
 
 /* One for each device that this process uses; never destroyed */
 struct tc_pool {
@@ -89,13 +89,14 @@ static std::vector<void *> shared_free;
 
 tc_status tc_memory_warm_up(void)
 {
-  size_t   unused, total;
+  size_t   unused, total, first;
   tc_pool *pool;
   void    *memory, *shared;
 
   TC_CALL(get_pool(&pool));
   TC_CALL(tc_cuda("size of the device's memory", cudaMemGetInfo(&unused, &total)));
-  TC_CALL(take(pool, total / WARM_SHARE, &memory, pool->stream));
+  first = total / WARM_SHARE < unused / KEPT_SHARE ? total / WARM_SHARE : unused / KEPT_SHARE; // many processes may share the device
+  TC_CALL(take(pool, first, &memory, pool->stream));
   TC_CALL(tc_memory_give(memory, pool->stream));
   TC_CALL(tc_cuda("device memory", cudaStreamSynchronize(pool->stream)));
   TC_CALL(tc_memory_share(&shared));

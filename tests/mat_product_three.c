@@ -1,11 +1,9 @@
 /*
-  Products of three matrices with a dense one in the middle: PETSc makes two of them, and the last is one of ours.
+  Products of three matrices, one of them dense: PETSc makes two products of each, and the last is one of ours.
 */
 #include "mat_product.h"
 #include <math.h>
 #include <stdlib.h>
-
-typedef PetscErrorCode (*Triple)(Mat, Mat, MatReuse, Mat *); /* a dense matrix and one of ours or a plain one */
 
 static PetscErrorCode RAP(Mat A, Mat P, MatReuse reuse, Mat *C)
 {
@@ -25,12 +23,22 @@ static PetscErrorCode PtAP(Mat A, Mat P, MatReuse reuse, Mat *C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode PPA(Mat A, Mat P, MatReuse reuse, Mat *C)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatMatMatMult(P, P, A, reuse, PETSC_CURRENT, C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A is dense, P ours or plain */
 static const struct {
-  const char *name;
-  Triple      multiply;
+  const char *name, *generator;
+  PetscErrorCode (*multiply)(Mat A, Mat P, MatReuse, Mat *);
+  PetscBool host; /* PETSc has no product of a dense matrix and one on the GPU */
 } triples[] = {
-  {"MatMatMatMult", RAP },
-  {"MatPtAP",       PtAP},
+  {"MatMatMatMult with a dense matrix in the middle", "interpolation", RAP,  PETSC_TRUE },
+  {"MatPtAP of a dense matrix",                       "interpolation", PtAP, PETSC_TRUE },
+  {"MatMatMatMult with a dense matrix at the end",    "elasticity",    PPA,  PETSC_FALSE},
 };
 
 /* max |C - D| over max |D| */
@@ -58,9 +66,15 @@ static PetscErrorCode TestTriple(int t)
   Mat         A, P[2], C[2];
   double     *numbers, *others;
   PetscReal   difference[2];
+  PetscBool   cuda;
 
   PetscFunctionBeginUser;
-  PetscCall(MatTestGenerate("interpolation", 4, &R));
+  PetscCall(MatTestHasCUDA(&cuda));
+  if (cuda && triples[t].host) {
+    PetscCall(MatTestSkip("%s: PETSc has no product of a dense matrix and one on the GPU", triples[t].name));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTestGenerate(triples[t].generator, 4, &R));
   PetscCall(MatTestCreate(&R, MATAIJTCCUSPARSE, &P[0]));
   PetscCall(MatTestCreate(&R, MATAIJ, &P[1]));
   PetscCall(ProductNumbers(R.num_rows, R.num_rows, 31, &numbers));
@@ -72,7 +86,7 @@ static PetscErrorCode TestTriple(int t)
   for (int m = 0; m < 2; m++) PetscCall((*triples[t].multiply)(A, P[m], MAT_REUSE_MATRIX, &C[m]));
   PetscCall(Difference(C[0], C[1], &difference[1]));
   /* two products of the same entries: the sums of absolute values are at most some thousand times as large as what they come to */
-  PetscCall(MatTestFact((PetscBool)(difference[0] <= 1e4 * PETSC_MACHINE_EPSILON && difference[1] <= 1e4 * PETSC_MACHINE_EPSILON), "%s with a dense matrix in the middle: %.1e from MATAIJ's, %.1e with other entries", triples[t].name,
+  PetscCall(MatTestFact((PetscBool)(difference[0] <= 1e4 * PETSC_MACHINE_EPSILON && difference[1] <= 1e4 * PETSC_MACHINE_EPSILON), "%s: %.1e from MATAIJ's, %.1e with other entries", triples[t].name,
                         (double)difference[0], (double)difference[1]));
   free(numbers);
   free(others);
