@@ -1,0 +1,49 @@
+/*
+  MatSetType() for LD_PRELOAD, tests/petsc/everywhere.sh: a program that asks for AIJ gets MATAIJTCCUSPARSE, whatever it is written for. Left alone are calls of our library,
+  which asks for the parent's types, those of MatConvert(), which asks ours to convert and would find itself again, and matrices that are AIJ already, where PETSc does nothing.
+
+  Environment: EVERYWHERE_LIBRARY, the plugin, loaded by -dll_prepend.
+*/
+#define _GNU_SOURCE /* RTLD_NEXT, RTLD_NOLOAD, dladdr() */
+#include <dlfcn.h>
+#include <petscmat.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The types are registered once the plugin is there */
+static PetscBool IsLoaded(void)
+{
+  const char *library = getenv("EVERYWHERE_LIBRARY");
+  void       *handle  = library ? dlopen(library, RTLD_NOLOAD | RTLD_NOW) : NULL;
+
+  if (handle) dlclose(handle);
+  return handle ? PETSC_TRUE : PETSC_FALSE;
+}
+
+static PetscBool IsLeftAlone(const void *caller)
+{
+  const char *library = getenv("EVERYWHERE_LIBRARY");
+  Dl_info     info;
+
+  if (!dladdr(caller, &info) || !info.dli_fname) return PETSC_FALSE;
+  return (library && !strcmp(info.dli_fname, library)) || (info.dli_sname && !strcmp(info.dli_sname, "MatConvert")) ? PETSC_TRUE : PETSC_FALSE;
+}
+
+PETSC_EXTERN PetscErrorCode MatSetType(Mat A, MatType type)
+{
+  static const char *const replaced[][2] = {
+    {MATAIJ,    "aijtccusparse"   },
+    {MATSEQAIJ, "seqaijtccusparse"},
+    {MATMPIAIJ, "mpiaijtccusparse"}
+  };
+  static PetscErrorCode (*real)(Mat, MatType) = NULL;
+  MatType now;
+
+  if (!real) *(void **)&real = dlsym(RTLD_NEXT, "MatSetType");
+  if (!type || IsLeftAlone(__builtin_return_address(0)) || !IsLoaded()) return real(A, type);
+  if (MatGetType(A, &now) == PETSC_SUCCESS && now && strstr(now, MATAIJ)) return real(A, type);
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(replaced); i++) {
+    if (!strcmp(type, replaced[i][0])) return real(A, replaced[i][1]);
+  }
+  return real(A, type);
+}
