@@ -124,6 +124,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
 
   PetscFunctionBegin;
   PetscCall(MatTCParentFind(A, &parent));
+  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
   PetscCall(MatTCParentOp(A, parent, MATOP_SET_FROM_OPTIONS, &f));
   if (f) PetscCall((*(PetscErrorCode (*)(Mat, PetscOptionItems))f)(A, PetscOptionsObject));
   PetscCall(MatTCContextGet(A, &tc));

@@ -84,9 +84,14 @@ PetscErrorCode MatTCParentGet(PetscBool mpi, PetscBool cuda, const MatTCParent *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent whose type_name the object carries, NULL if it is none of ours */
+/*
+  The parent whose type_name the object carries; NULL if it is none of ours. PETSc turns a matrix into one of a type derived from its parent's in place, MATSEQAIJPERM or
+  MATSEQAIJSELL, and leaves operations of ours on it: the parent of such a matrix is the one it had.
+*/
 PetscErrorCode MatTCParentFind(Mat A, const MatTCParent **parent)
 {
+  Mat_AIJTCCUSPARSE *tc;
+
   PetscFunctionBegin;
   *parent = NULL;
   for (int i = 0; i < NUM_PARENTS; i++) {
@@ -96,8 +101,10 @@ PetscErrorCode MatTCParentFind(Mat A, const MatTCParent **parent)
     if (!same) continue;
     PetscCall(MatTCParentCapture(&parents[i]));
     *parent = &parents[i];
-    break;
+    PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) *parent = tc->parent;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
