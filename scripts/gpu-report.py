@@ -4,7 +4,7 @@
   scripts/gpu-report.py [-o TO] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs
 
 Folders of several runs of one kit make one report; what is told of the machine is the first one's, of a test that ran several times the last one's, which says so if one before failed. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
-a reader has to know, such as parts that ran on another tree.
+a reader has to know. The sources are the first folder's. A folder of other ones has to say what it is good for all the same, in a line "other_sources TAB text", which the report repeats with their digest.
 """
 import csv
 import json
@@ -53,13 +53,26 @@ def last_results(rows):
     return [tests[name] for name in sorted(tests)]  # the kit has them in the order of their ends
 
 
+def other_sources(folders, digest):
+    """What the folders say that are not of these sources, a sentence each, for every digest"""
+    said = {}
+    for folder in folders:
+        own = {row[0]: row[1] for row in read_table(os.path.join(folder, 'environment.txt')) if len(row) == 2}
+        if own['digest'] == digest:
+            continue
+        if 'other_sources' not in own:
+            sys.exit(f'{folder} is of other sources than {folders[0]}, and does not say why it may be used')
+        said[f'{own["other_sources"]}: digest `{own["digest"][:16]}`.'] = True
+    return list(said)
+
+
 def read_report(folders, environment):
     """What goes to the JSON file"""
     benches, hosts = ([read_json(os.path.join(folder, name)) for folder in folders] for name in ('bench.json', 'bench-host.json'))
     bench = next((each for each in benches if each['benchmarks']), benches[0])
     measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
-            'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''),
+            'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''), 'other_sources': environment['other_sources'],
             'tests': last_results(read_tables(folders, 'results.tsv')),
             'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv'))}
 
@@ -85,6 +98,8 @@ def write_markdown(report, environment, path):
              f'device copy {report["copy_gbs"]:.0f} GB/s. Sources: digest `{report["digest"][:16]}`.', '']
     if report['note']:
         lines += [report['note'], '']
+    if report['other_sources']:
+        lines += [' '.join(report['other_sources']), '']
     counts = {status: sum(test['status'] == status for test in report['tests']) for status in ('passed', 'failed', 'skipped')}
     lines += [f'Tests, below: {counts["passed"]} passed, {counts["failed"]} failed, {counts["skipped"]} skipped.', '']
     lines += spmv.section_spmv(on_device, report['copy_gbs'])
@@ -105,8 +120,7 @@ def main():
         sys.exit(__doc__)
     told = [row for row in read_tables(folders, 'environment.txt') if len(row) == 2]
     environment = {row[0]: row[1] for row in reversed(told)}
-    if len({row[1] for row in told if row[0] == 'digest'}) != 1:
-        sys.exit(f'the results in {", ".join(folders)} are of different sources')
+    environment['other_sources'] = other_sources(folders, environment['digest'])
     report = read_report(folders, environment)
     if report['digest'] != current_digest():
         print('warning: include/, src/ or kernels/ changed since the kit was packed: the report is stale from the start', file=sys.stderr)
