@@ -269,3 +269,28 @@ PetscErrorCode ProductCheck(const char name[], int product, const tc_matrix *R, 
   free(numbers);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+PetscErrorCode ProductAbsolute(Mat A, Mat *absolute)
+{
+  PetscInt first, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, absolute));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  for (PetscInt i = first; i < end; i++) {
+    PetscInt           n;
+    const PetscInt    *cols;
+    const PetscScalar *vals;
+    PetscScalar       *size;
+
+    PetscCall(MatGetRow(A, i, &n, &cols, &vals));
+    PetscCall(PetscMalloc1(n, &size));
+    for (PetscInt k = 0; k < n; k++) size[k] = PetscAbsScalar(vals[k]);
+    PetscCall(MatSetValues(*absolute, 1, &i, n, cols, size, INSERT_VALUES));
+    PetscCall(PetscFree(size));
+    PetscCall(MatRestoreRow(A, i, &n, &cols, &vals));
+  }
+  PetscCall(MatAssemblyBegin(*absolute, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*absolute, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -52,6 +52,9 @@ PetscErrorCode ProductError(int, const tc_matrix *, PetscInt, const double *, Ma
 /* The same matrix multiplied by ours and by a MATAIJ, all of the above for a user's or a new C; one line */
 PetscErrorCode ProductCheck(const char[], int, const tc_matrix *, Mat, Mat, PetscInt, PetscInt, MatReuse);
 
+/* The absolute values of the entries, on which bounds are built */
+PetscErrorCode ProductAbsolute(Mat, Mat *);
+
 /* The products of our own that the matrix has counted, its blocks' on a parallel matrix */
 PetscErrorCode ProductCount(Mat, PetscInt64 *);
 

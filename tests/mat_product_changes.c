@@ -9,32 +9,6 @@
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
-/* A and its absolute values, on which the bound of an element is built */
-static PetscErrorCode Absolute(Mat A, Mat *absolute)
-{
-  PetscInt first, end;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, absolute));
-  PetscCall(MatGetOwnershipRange(A, &first, &end));
-  for (PetscInt i = first; i < end; i++) {
-    PetscInt           n;
-    const PetscInt    *cols;
-    const PetscScalar *vals;
-    PetscScalar       *size;
-
-    PetscCall(MatGetRow(A, i, &n, &cols, &vals));
-    PetscCall(PetscMalloc1(n, &size));
-    for (PetscInt k = 0; k < n; k++) size[k] = PetscAbsScalar(vals[k]);
-    PetscCall(MatSetValues(*absolute, 1, &i, n, cols, size, INSERT_VALUES));
-    PetscCall(PetscFree(size));
-    PetscCall(MatRestoreRow(A, i, &n, &cols, &vals));
-  }
-  PetscCall(MatAssemblyBegin(*absolute, MAT_FINAL_ASSEMBLY));
-  PetscCall(MatAssemblyEnd(*absolute, MAT_FINAL_ASSEMBLY));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Is C what MATAIJ computes of the same operands? Both are within gamma_k |A||B| of the exact product, k roundings at most in an element, and so is the bound. */
 static PetscErrorCode SameAsPlain(int product, Mat plain, Mat B, Mat C, PetscBool *same)
 {
@@ -47,7 +21,7 @@ static PetscErrorCode SameAsPlain(int product, Mat plain, Mat B, Mat C, PetscBoo
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(Absolute(plain, &absolute));
+  PetscCall(ProductAbsolute(plain, &absolute));
   PetscCall(MatConvert(B, MATDENSE, MAT_INITIAL_MATRIX, &absolute_b));
   PetscCall(ProductKinds()[product].multiply(plain, absolute_b, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
   {

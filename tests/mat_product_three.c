@@ -41,19 +41,23 @@ static const struct {
   {"MatMatMatMult with a dense matrix at the end",    "elasticity",    PPA,  PETSC_FALSE},
 };
 
-/* max |C - D| over max |D| */
-static PetscErrorCode Difference(Mat C, Mat D, PetscReal *difference)
+/*
+  |C - D| in the Frobenius norm, over its bound for two results of the same product: each is within gamma_k of the exact one, in units of the product `absolute` of the absolute values,
+  with k roundings at most in an element, those of all its sums.
+*/
+static PetscErrorCode Difference(Mat C, Mat D, Mat absolute, PetscInt k, double *over_bound)
 {
-  Mat       E, F;
-  PetscReal norm;
+  const double unit = PETSC_MACHINE_EPSILON / 2, gamma = k * unit / (1 - k * unit);
+  Mat          E, F;
+  PetscReal    difference, size;
 
   PetscFunctionBeginUser;
   PetscCall(MatConvert(C, MATDENSE, MAT_INITIAL_MATRIX, &E));
   PetscCall(MatConvert(D, MATDENSE, MAT_INITIAL_MATRIX, &F));
-  PetscCall(MatNorm(F, NORM_FROBENIUS, &norm));
   PetscCall(MatAXPY(E, -1.0, F, SAME_NONZERO_PATTERN));
-  PetscCall(MatNorm(E, NORM_FROBENIUS, difference));
-  *difference /= norm;
+  PetscCall(MatNorm(E, NORM_FROBENIUS, &difference));
+  PetscCall(MatNorm(absolute, NORM_FROBENIUS, &size));
+  *over_bound = (double)(difference / size) / (2 * gamma);
   PetscCall(MatDestroy(&E));
   PetscCall(MatDestroy(&F));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -63,10 +67,10 @@ static PetscErrorCode Difference(Mat C, Mat D, PetscReal *difference)
 static PetscErrorCode TestTriple(int t)
 {
   tc_matrix   R;
-  Mat         A, P[2], C[2];
-  double     *numbers, *others;
-  PetscReal   difference[2];
+  Mat         A, P[2], C[2], absolute[3];
+  double     *numbers, *others, over_bound[2];
   PetscBool   cuda;
+  PetscInt    k;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestHasCUDA(&cuda));
@@ -80,14 +84,19 @@ static PetscErrorCode TestTriple(int t)
   PetscCall(ProductNumbers(R.num_rows, R.num_rows, 31, &numbers));
   PetscCall(ProductNumbers(R.num_rows, R.num_rows, 32, &others));
   PetscCall(ProductOperand(PRODUCT_ATB, P[1], MATDENSE, R.num_rows, 0, numbers, &A));
-  for (int m = 0; m < 2; m++) PetscCall((*triples[t].multiply)(A, P[m], MAT_INITIAL_MATRIX, &C[m]));
-  PetscCall(Difference(C[0], C[1], &difference[0]));
-  PetscCall(ProductFill(A, others, PETSC_FALSE));
-  for (int m = 0; m < 2; m++) PetscCall((*triples[t].multiply)(A, P[m], MAT_REUSE_MATRIX, &C[m]));
-  PetscCall(Difference(C[0], C[1], &difference[1]));
-  /* two products of the same entries: the sums of absolute values are at most some thousand times as large as what they come to */
-  PetscCall(MatTestFact((PetscBool)(difference[0] <= 1e4 * PETSC_MACHINE_EPSILON && difference[1] <= 1e4 * PETSC_MACHINE_EPSILON), "%s: %.1e from MATAIJ's, %.1e with other entries", triples[t].name,
-                        (double)difference[0], (double)difference[1]));
+  k = 2 * (R.num_rows + 1); /* two sums of so many products */
+  PetscCall(ProductAbsolute(P[1], &absolute[1]));
+  for (int step = 0; step < 2; step++) {
+    if (step == 1) PetscCall(ProductFill(A, others, PETSC_FALSE));
+    for (int m = 0; m < 2; m++) PetscCall((*triples[t].multiply)(A, P[m], step ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &C[m]));
+    PetscCall(ProductAbsolute(A, &absolute[0]));
+    PetscCall((*triples[t].multiply)(absolute[0], absolute[1], MAT_INITIAL_MATRIX, &absolute[2]));
+    PetscCall(Difference(C[0], C[1], absolute[2], k, &over_bound[step]));
+    PetscCall(MatDestroy(&absolute[0]));
+    PetscCall(MatDestroy(&absolute[2]));
+  }
+  PetscCall(MatDestroy(&absolute[1]));
+  PetscCall(MatTestFact((PetscBool)(over_bound[0] <= 1 && over_bound[1] <= 1), "%s: %.1e of its bound from MATAIJ's, %.1e with other entries", triples[t].name, over_bound[0], over_bound[1]));
   free(numbers);
   free(others);
   for (int m = 0; m < 2; m++) {
@@ -103,9 +112,8 @@ static PetscErrorCode TestTriple(int t)
 static PetscErrorCode TestOtherProduct(void)
 {
   tc_matrix R;
-  Mat       A, B, D, C, E;
-  double   *numbers;
-  PetscReal difference;
+  Mat       A, B, D, C, E, absolute[3];
+  double   *numbers, over_bound;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestGenerate("stencil7", 3, &R));
@@ -121,8 +129,12 @@ static PetscErrorCode TestOtherProduct(void)
   PetscCall(MatProductSymbolic(C));
   PetscCall(MatProductNumeric(C));
   PetscCall(MatMatMult(B, D, MAT_INITIAL_MATRIX, PETSC_CURRENT, &E));
-  PetscCall(Difference(C, E, &difference));
-  PetscCall(MatTestFact((PetscBool)(difference <= 1e4 * PETSC_MACHINE_EPSILON), "a product of dense matrices in a result of ours: %.1e from that in a new one", (double)difference));
+  PetscCall(ProductAbsolute(B, &absolute[0]));
+  PetscCall(ProductAbsolute(D, &absolute[1]));
+  PetscCall(MatMatMult(absolute[0], absolute[1], MAT_INITIAL_MATRIX, PETSC_CURRENT, &absolute[2]));
+  PetscCall(Difference(C, E, absolute[2], R.num_cols + 1, &over_bound));
+  PetscCall(MatTestFact((PetscBool)(over_bound <= 1), "a product of dense matrices in a result of ours: %.1e of its bound from that in a new one", over_bound));
+  for (int m = 0; m < 3; m++) PetscCall(MatDestroy(&absolute[m]));
   free(numbers);
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&B));
