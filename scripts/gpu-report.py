@@ -58,7 +58,7 @@ def other_sources(folders, digest):
     said = {}
     for folder in folders:
         own = {row[0]: row[1] for row in read_table(os.path.join(folder, 'environment.txt')) if len(row) == 2}
-        if own['digest'] == digest:
+        if own.get('digest', digest) == digest:
             continue
         if 'other_sources' not in own:
             sys.exit(f'{folder} is of other sources than {folders[0]}, and does not say why it may be used')

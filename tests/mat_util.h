@@ -71,6 +71,9 @@ PetscErrorCode MatTestGetTransposeCounts(Mat, MatTestCounts *);
 PetscErrorCode MatTestProductCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
 PetscErrorCode MatTestTransposeCounts(Mat, Mat, MatTestVerdict, MatTestCounts *, const char[]);
 
+/* What MatView() writes in that format, on the first process; free with free(). NULL if it fails. Collective. */
+PetscErrorCode MatTestViewText(Mat, PetscViewerFormat, char **);
+
 /* Does the detailed view of the matrix contain the text? Collective. */
 PetscErrorCode MatTestViewHas(Mat, const char[], PetscBool *);
 

@@ -28,24 +28,38 @@ PetscErrorCode MatTestHasCUDA(PetscBool *cuda)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatTestViewHas(Mat A, const char text[], PetscBool *has)
+PetscErrorCode MatTestViewText(Mat A, PetscViewerFormat format, char **text)
 {
-  PetscMPIInt rank;
-  PetscViewer viewer;
-  char       *all;
-  size_t      size;
-  FILE       *file = open_memstream(&all, &size);
-  int         found;
+  PetscViewer    viewer;
+  size_t         size;
+  FILE          *file = open_memstream(text, &size);
+  PetscErrorCode code;
 
   PetscFunctionBeginUser;
   PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_MEM, "No memory for a text");
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(PetscViewerASCIIOpenWithFILE(PETSC_COMM_WORLD, file, &viewer));
-  PetscCall(PetscViewerPushFormat(viewer, PETSC_VIEWER_ASCII_INFO_DETAIL));
-  PetscCall(MatView(A, viewer));
+  PetscCall(PetscViewerPushFormat(viewer, format));
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  code = MatView(A, viewer);
+  PetscCall(PetscPopErrorHandler());
   PetscCall(PetscViewerPopFormat(viewer));
   PetscCall(PetscViewerDestroy(&viewer));
   fclose(file);
+  if (code != PETSC_SUCCESS) {
+    free(*text);
+    *text = NULL;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestViewHas(Mat A, const char text[], PetscBool *has)
+{
+  char *all;
+  int   found;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestViewText(A, PETSC_VIEWER_ASCII_INFO_DETAIL, &all));
+  PetscCheck(all, PETSC_COMM_WORLD, PETSC_ERR_LIB, "MatView() failed");
   found = strstr(all, text) != NULL; /* the text is the first process's */
   free(all);
   PetscCallMPI(MPI_Bcast(&found, 1, MPI_INT, 0, PETSC_COMM_WORLD));
