@@ -100,7 +100,7 @@ static PetscErrorCode Derive(Mat A, PetscBool ours, Kind kind, Mat *B)
 /* Written by the one, loaded into matrices of both. On several processes PETSc makes a plain matrix of what it loads for a DMDA (docs/design.md), so products are all that counts there */
 static PetscErrorCode TestLoad(const DM dm[2], Mat written)
 {
-  char        name[] = "/tmp/mat_dm.XXXXXX";
+  char        name[] = "/tmp/mat_dm.XXXXXX", options[sizeof(name) + 8]; // PETSc writes those of the matrix into a file beside it
   int         fd     = 0;
   PetscMPIInt rank;
   PetscViewer viewer;
@@ -128,6 +128,8 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
   if (rank == 0) {
     close(fd);
     unlink(name);
+    PetscCall(PetscSNPrintf(options, sizeof(options), "%s.info", name));
+    unlink(options);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
