@@ -7,9 +7,7 @@
 
 constexpr int tc_most_stages = 3; // buffers for rows of B, two at least
 
-/* By how many groups a warp can hold: warps of a block, blocks of a multiprocessor */
-template <int most>
-constexpr int tc_held_warps = most > TC_BITTCF_FEWER_GROUPS ? 12 : 16;
+/* Blocks of a multiprocessor, by how many groups a warp can hold */
 template <int most>
 constexpr int tc_held_blocks = most <= 12 ? 2 : 1;
 
@@ -75,23 +73,51 @@ struct tc_held_masks {
   __device__ __forceinline__ uint32_t first_of(int i) const { return __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size); }
 };
 
-/*
-  What a later block will read of the matrix, into the L2 cache: all that it waits for is one latency after the other otherwise. `prefetch_window` does that for tiles, values
-  and what belongs to rows.
-*/
+/* The warp's window of a cluster; none has no groups */
+struct tc_cluster_window {
+  tc_window W;
+  uint32_t  place_first;
+  int32_t   w;
+
+  __device__ __forceinline__ tc_cluster_window(const tc_bittcf &T, int32_t cluster) : W(), place_first(0), w(-1)
+  {
+    const int64_t window = (int64_t)cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
+
+    if (cluster >= T.num_clusters || window >= T.num_windows) return;
+    w           = static_cast<int32_t>(window);
+    W           = tc_load_window(T, w);
+    place_first = __ldg(T.place_first + w);
+  }
+};
+
+/* The list of a cluster into the L2 cache, by so many threads */
+__device__ __forceinline__ void tc_prefetch_list(const tc_bittcf &T, int32_t cluster, int thread, int threads)
+{
+  constexpr uint32_t line = 128 / sizeof(int32_t);
+
+  for (uint32_t e = T.cluster_first[cluster] + line * thread; e < T.cluster_first[cluster + 1]; e += line * threads) tc_prefetch(T.cluster_list + e);
+}
+
+/* A window of a cluster into the L2 cache, by a warp. `prefetch_window` does that for tiles, values and what belongs to rows. */
+template <typename Window>
+__device__ __forceinline__ void tc_prefetch_held_window(const tc_bittcf &T, int32_t w, int lane, Window prefetch_window)
+{
+  constexpr int   line = 128 / sizeof(uint16_t);
+  const tc_window W    = tc_load_window(T, w);
+
+  prefetch_window(w, W);
+  if (line * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line * lane);
+}
+
+/* What a later block with a warp for each window will read of the matrix, into the L2 cache: all that it waits for is one latency after the other otherwise */
 template <typename Window>
 __device__ __forceinline__ void tc_prefetch_cluster(const tc_bittcf &T, int32_t cluster, int lane, Window prefetch_window)
 {
-  constexpr int line = 128;
-  const int32_t w    = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
+  const int32_t w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
 
   if (cluster >= T.num_clusters) return;
-  for (uint32_t e = T.cluster_first[cluster] + line / 4 * threadIdx.x; e < T.cluster_first[cluster + 1]; e += line / 4 * blockDim.x) tc_prefetch(T.cluster_list + e);
-  if (w >= T.num_windows) return;
-  const tc_window W = tc_load_window(T, w);
-
-  prefetch_window(w, W);
-  if (line / 2 * lane < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(W.num_groups())) tc_prefetch(T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w] + line / 2 * lane);
+  tc_prefetch_list(T, cluster, threadIdx.x, blockDim.x);
+  if (w < T.num_windows) tc_prefetch_held_window(T, w, lane, prefetch_window);
 }
 
 /* How clusters are launched */
@@ -122,14 +148,4 @@ static inline tc_status tc_check_clusters(const char *name, const tc_bittcf *T)
 {
   TC_CHECK(T->num_clusters > 0, TC_ERR_UNSUPPORTED, "%s: the rows of this matrix share too few columns for clusters, or have too many", name);
   return TC_OK;
-}
-
-/* launch(std::integral_constant<int, most>) for the fewest groups that a warp has to hold */
-template <typename Launch>
-static tc_status tc_by_held_groups(const tc_bittcf *T, Launch launch)
-{
-  if (T->widest_window <= 12 && T->cluster_windows == 16) return launch(std::integral_constant<int, 12>());
-  if (T->widest_window <= 24) return launch(std::integral_constant<int, 24>());
-  if (T->widest_window <= TC_BITTCF_FEWER_GROUPS) return launch(std::integral_constant<int, TC_BITTCF_FEWER_GROUPS>());
-  return launch(std::integral_constant<int, TC_BITTCF_MOST_GROUPS>());
 }

@@ -122,9 +122,9 @@ static tc_status tc_list_long_rows(tc_build &B)
   return TC_OK;
 }
 
-static int32_t clusters_of(const tc_bittcf &T)
+static int32_t clusters_of(const tc_bittcf &T, int32_t windows)
 {
-  return (T.num_windows + T.cluster_windows - 1) / T.cluster_windows;
+  return (T.num_windows + windows - 1) / windows;
 }
 
 /* Packed rows, and windows but for where they begin */
@@ -132,7 +132,7 @@ static tc_status tc_measure_windows(tc_build &B)
 {
   tc_bittcf      &T        = B.T;
   const int64_t   packed   = (int64_t)TC_BITTCF_ROWS * T.num_windows;
-  const int32_t   clusters = clusters_of(T);
+  const int32_t   clusters = clusters_of(T, TC_BITTCF_FEWEST_WINDOWS); // or less
 
   B.cub_bytes = 0;
   TC_CALL(tc_scan_bytes<tc_window_size>(B, (int64_t)T.num_windows + 1, tc_windows_together()));
@@ -170,7 +170,7 @@ static tc_status tc_fill(tc_build &B)
 static tc_status tc_try_clusters(tc_build &B)
 {
   tc_bittcf    &T        = B.T;
-  const int32_t clusters = clusters_of(T);
+  const int32_t clusters = clusters_of(T, T.cluster_windows);
   char         *tiles;
 
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
@@ -260,6 +260,7 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   status           = tc_choose_order(B);
   if (status == TC_OK) status = tc_list_long_rows(B);
   if (status == TC_OK) status = tc_measure_windows(B);
+  if (status == TC_OK) B.T.cluster_windows = tc_bittcf_windows_held(&B.T);
   if (status == TC_OK && tc_bittcf_may_cluster(&B.T)) status = tc_try_clusters(B);
   if (status == TC_OK) status = tc_settle(B, slab);
   for (int i = 0; i < B.num_memory; ++i) {

@@ -231,23 +231,6 @@ struct tc_narrow_stream {
   }
 };
 
-/* The warp's window of a cluster; none has no groups */
-struct tc_cluster_window {
-  tc_window W;
-  uint32_t  place_first;
-  int32_t   w;
-
-  __device__ __forceinline__ tc_cluster_window(const tc_bittcf &T, int32_t cluster) : W(), place_first(0), w(-1)
-  {
-    const int64_t window = (int64_t)cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
-
-    if (cluster >= T.num_clusters || window >= T.num_windows) return;
-    w           = static_cast<int32_t>(window);
-    W           = tc_load_window(T, w);
-    place_first = __ldg(T.place_first + w);
-  }
-};
-
 /* What a warp will read of a window, into the L2 cache: all that it waits for is one latency after the other otherwise */
 template <tc_precision precision>
 __device__ __forceinline__ void tc_prefetch_cluster_window(const tc_bittcf &T, const tc_cluster_window &later, int lane)

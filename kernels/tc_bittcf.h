@@ -35,8 +35,11 @@ enum {
   TC_BITTCF_NO_ROW       = -0x7fffffff - 1,
   TC_BITTCF_PLACES       = 8, // groups whose columns of one number are named side by side, in 16 bytes
   TC_BITTCF_BLOCK        = TC_BITTCF_PLACES * TC_BITTCF_GROUP,
+  TC_BITTCF_FEWEST_WINDOWS = 8, // of a cluster
   TC_BITTCF_MOST_GROUPS  = 42, // of a window in a cluster: what fits into the registers of 12 warps
+  TC_BITTCF_MORE_GROUPS  = 64, // the same for 8 warps
   TC_BITTCF_FEWER_GROUPS = 36, // the same for 16 warps
+  TC_BITTCF_FEW_GROUPS   = 12, // the same for 16 warps of two thread blocks each
   TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
   TC_BITTCF_MOST_FOURS   = 224, // of a cluster: 16 columns of B of them twice are 227 KB
   TC_BITTCF_MOST_LISTED  = 880 // columns of a cluster in narrow precisions: 128 bytes of B of them twice, and two lists
@@ -155,10 +158,18 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_slots(const tc_bittcf *T)
   return TC_BITTCF_ROWS * (T->num_windows - T->num_row_windows);
 }
 
+/* Windows of a cluster when these are packed. Where rows come in natural order any number will do: those that a thread block can hold in registers. */
+TC_BOTH_SIDES int32_t tc_bittcf_windows_held(const tc_bittcf *T)
+{
+  if (T->precision != TC_PRECISION_F64 || T->order.brick[0] * T->order.brick[1] * T->order.brick[2] > 1) return T->cluster_windows;
+  return T->widest_window <= TC_BITTCF_FEWER_GROUPS && T->cluster_windows > 12 ? T->cluster_windows : T->widest_window <= TC_BITTCF_MOST_GROUPS ? 12 : TC_BITTCF_FEWEST_WINDOWS;
+}
+
 /* Can a thread block hold any cluster's windows in registers? */
 TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 {
-  const int32_t most = T->precision != TC_PRECISION_F64 ? TC_BITTCF_NARROW_GROUPS : T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : TC_BITTCF_MOST_GROUPS;
+  const int32_t of_few = T->cluster_windows > TC_BITTCF_FEWEST_WINDOWS ? TC_BITTCF_MOST_GROUPS : TC_BITTCF_MORE_GROUPS;
+  const int32_t most   = T->precision != TC_PRECISION_F64 ? TC_BITTCF_NARROW_GROUPS : T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : of_few;
 
   return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most;
 }

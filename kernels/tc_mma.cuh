@@ -63,6 +63,59 @@ __device__ __forceinline__ void tc_copies_done_but(int batches)
 #endif
 }
 
+/* Barriers of shared memory, 8 bytes each, an address of that: a phase of one ends with its last arrival, and the next one begins. Phases have parities, 0 first. Needs sm_80, as what follows. */
+__device__ __forceinline__ void tc_barrier_begin(uint32_t barrier, uint32_t arrivals)
+{
+  asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
+}
+
+__device__ __forceinline__ void tc_barrier_arrive(uint32_t barrier)
+{
+  asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" : : "r"(barrier) : "memory");
+}
+
+/* Arrives when this thread's copies so far have */
+__device__ __forceinline__ void tc_barrier_arrive_with_copies(uint32_t barrier)
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" : : "r"(barrier) : "memory");
+#else
+  __trap();
+#endif
+}
+
+/* Waits for the end of the phase of that parity, unless the one after it has begun */
+__device__ __forceinline__ void tc_barrier_wait(uint32_t barrier, uint32_t parity)
+{
+  uint32_t over = 1;
+
+  do {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(barrier), "r"(parity) : "memory");
+#elif __CUDA_ARCH__ >= 800
+    asm volatile("{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(over) : "r"(barrier), "r"(parity) : "memory");
+#else
+    __trap();
+#endif
+  } while (!over);
+}
+
+/* Gives registers back, or takes some of those that came back and waits for them: all threads of four warps, from then on they have `registers` each. On sm_90a only. */
+template <int registers>
+__device__ __forceinline__ void tc_give_registers()
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" : : "n"(registers));
+#endif
+}
+template <int registers>
+__device__ __forceinline__ void tc_take_registers()
+{
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(registers));
+#endif
+}
+
 __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 {
   double value;

@@ -302,6 +302,8 @@ static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_li
 
 static tc_status make_clusters(tc_bittcf *T)
 {
+  T->cluster_windows = tc_bittcf_windows_held(T);
+
   const int32_t num_clusters = tc_bittcf_may_cluster(T) ? (T->num_windows + T->cluster_windows - 1) / T->cluster_windows : 0;
   int32_t      *columns      = NULL;
   uint32_t     *num_listed    = NULL;
