@@ -21,7 +21,6 @@ static const named_case few_cases[] = {
   {"laplace27",     4    },
   {"qcd",           3    },
   {"25d25s",        80   },
-  {"0d100s",        210  }, // clusters of 8 windows
   {"lp",            500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
   {"like_dc2",      1009 }, // the same; short ones
   {"one_row",       13003}, // many segments for each long row, and nothing else
@@ -30,6 +29,8 @@ static const named_case few_cases[] = {
   {"like_FullChip", 701  }, // rows too long for streams, a few in segments
   {"laplace27",     4    }, // the same without segments, other columns than above
   {"webbase",       6000 }, // streams beside segments
+  {"lp",            61   }, // clusters of 8 windows
+  {"0d100s",        210  }, // the same; here blocks are aligned, too
 };
 
 /*
