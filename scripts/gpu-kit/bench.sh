@@ -73,8 +73,8 @@ table() { echo stencil27_160 elasticity_64 stencil7_220 stencil27_window_128 ste
 rest() { "$bin/tcbench" list | awk '{ print $1 }' | grep -vxF "$(table | tr ' ' '\n')" | tr '\n' ' '; }
 files() { find "$work/matrices" -name '*.gz' | if [ "${BENCH_OPERATORS:-1}" = 0 ]; then grep -v '\.petsc\.gz$'; else cat; fi | sort | tr '\n' ' '; }
 few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k; }
-blocks() { # the large ones and those with aims first, since most is lost with them when the time is up
-  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 rmat:18 elasticity_28 qcd_11 long_2k
+blocks() { # the large ones and those with aims first, since most is lost with them when the time is up; elasticity:27 has an odd number of rows
+  echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 rmat:18 elasticity_28 elasticity:27 qcd_11 long_2k
   echo p2:32 circuit:400000 laplace27:64 interpolation:40 lp:40000 stokes:24 ex56_24 like_cant like_pdb1HYS like_scircuit
   echo "$work"/matrices/{email-enron,dlmc_transformer_095_symbol,bcsstk17}.mtx.gz like_consph like_shipsec1 like_rma10 like_cop20k_A like_pwtk like_mip1
   echo like_conf5_4-8x8-10 like_dc2 like_mac_econ_fwd500 like_Si41Ge41H72
