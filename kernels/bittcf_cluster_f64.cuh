@@ -7,13 +7,37 @@
 
 constexpr int tc_stage_columns = 16; // of B that are in shared memory together
 
+/*
+  Where columns of B are in shared memory. Each begins as far behind 32 bytes as in memory, so that sectors are not divided on their way, nor are copies of 16 bytes. So the pitch is that of
+  B, modulo 32. Lane 4 g + k has columns tc_staged_column(g) and two later: with g from 0 to 3 or from 4 to 7 every fourth one, which begin alike, in different quarters of the banks.
+*/
 struct tc_cluster_args {
   const double *b;
   int64_t       ldb;
-  uint32_t      pitch;    // bytes from one column of B to the next in shared memory: four neighbouring rows of eight columns are in different banks
+  uint32_t      begin;    // of column 0, bytes
+  uint32_t      pitch;    // bytes from one column of B to the next
+  uint32_t      apart;    // and more bytes between fours of columns, for the banks
+  uint32_t      size;     // bytes of a buffer, a multiple of 32
   int32_t       stages;   // buffers
   int32_t       resident; // blocks that run at the same time: as many clusters later the next one begins
+
+  void take(const tc_cluster_launch &launch)
+  {
+    stages   = launch.stages;
+    resident = launch.resident;
+  }
 };
+
+__device__ __forceinline__ int tc_staged_column(int g)
+{
+  return g % 4 * 4 + g / 4;
+}
+
+/* Bytes from the beginning of a buffer to row 0 of a column */
+__device__ __forceinline__ uint32_t tc_staged_at(const tc_cluster_args &args, int column)
+{
+  return args.begin + column * args.pitch + column / 4 * args.apart;
+}
 
 /* The tiles of a window: the lane's elements, and where its rows of B are in shared memory, in units of 8 bytes. `ahead`: its rows of B for one group are loaded while another is multiplied. */
 template <int most, bool ahead>
@@ -21,15 +45,19 @@ struct tc_held_window {
   double               value[most];
   tc_held_places<most> at;
 
-  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
+  /* What a build has left; may come before the wait for the kernel in front, which may be a refill */
+  __device__ __forceinline__ void load_pattern(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane, tc_held_masks<most> &masks)
   {
-    const int           num = W.num_groups();
-    const tc_mask_lane  element(lane);
-    tc_held_masks<most> masks;
-
     masks.load(T, W, lane);
-    at.load(T, num, place_first, lane);
+    at.load(T, W.num_groups(), place_first, lane);
     masks.count(W, lane);
+  }
+
+  __device__ __forceinline__ void load_values(const tc_bittcf &T, const tc_window &W, const tc_held_masks<most> &masks, int lane)
+  {
+    const int          num = W.num_groups();
+    const tc_mask_lane element(lane);
+
 #pragma unroll
     for (int i = 0; i < most; ++i) {
       if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
@@ -60,7 +88,7 @@ private:
     const uint32_t from = tc_place_in<8>(at.place[i / 2], i % 2, staged);
 
     b[i % 2][0] = tc_load_shared(from);
-    b[i % 2][1] = tc_load_shared(from + 8 * pitch);
+    b[i % 2][1] = tc_load_shared(from + 2 * pitch);
   }
 
   /* Group i; is there another one? */
@@ -85,51 +113,158 @@ private:
   }
 };
 
-/* A pair of rows of B, `columns` of its columns on their way into a buffer, from `from` to `to`. `aligned`: pairs are 16 aligned bytes; `single`: B has one row of it only. */
-template <bool aligned>
-__device__ __forceinline__ void tc_stage_pair(const tc_cluster_args &args, const double *from, uint32_t to, bool single, int32_t columns)
-{
-  if (aligned && columns >= tc_stage_columns && !single) {
+/* The two neighbouring rows of B, of four that are listed, which a thread brings. Of a column that begins between two times 16 bytes, which is shifted: */
+struct tc_piece {
+  bool both; // are both there?
+  bool next; // does the second one come together with the row behind it, which is listed behind it?
+  bool head; // does the first one come alone, and not with the piece before?
+};
+
+/* Every `threads`-th piece of a cluster, bit r of each word for piece r */
+template <int num>
+struct tc_pieces {
+  int32_t  row[num]; // the first, -1: none
+  uint32_t next = 0, head = 0;
+
+  __device__ __forceinline__ void find(const tc_bittcf &T, int32_t cluster, int thread, int threads, bool aligned)
+  {
+    const uint32_t first = __ldg(T.cluster_first + cluster);
+    const int32_t  fours = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
+
+    next = head = 0;
 #pragma unroll
-    for (int j = 0; j < tc_stage_columns; ++j, from += args.ldb, to += args.pitch) tc_copy_ahead_16(to, from);
-  } else {
-#pragma unroll 1
-    for (int j = 0; j < min(columns, tc_stage_columns); ++j, from += args.ldb, to += args.pitch) {
-      tc_copy_ahead_8(to, from);
-      if (!single) tc_copy_ahead_8(to + 8, from + 1);
+    for (int r = 0; r < num; ++r) {
+      const int32_t i = thread + r * threads, place = i / 2;
+
+      row[r] = -1;
+      if (place >= fours) continue;
+      const int32_t four = __ldg(T.cluster_list + first + place), own = TC_BITTCF_GROUP * four + i % 2 * 2;
+
+      if (own >= T.num_cols) continue; // the last four need not be there all
+      row[r] = own;
+      if (aligned) continue;
+      if (i % 2 == 0) {
+        next |= (own + 2 < T.num_cols) << r;
+        head |= (place == 0 || __ldg(T.cluster_list + first + place - 1) != four - 1) << r;
+      } else next |= (place + 1 < fours && __ldg(T.cluster_list + first + place + 1) == four + 1) << r;
     }
   }
+
+  __device__ __forceinline__ tc_piece get(const tc_bittcf &T, int r) const { return {row[r] + 1 < T.num_cols, (next >> r & 1) != 0, (head >> r & 1) != 0}; }
+};
+
+/* `count` columns of a piece that all begin at 16 bytes; `from` and `to` go on to those behind them */
+template <int count>
+__device__ __forceinline__ void tc_stage_aligned(const tc_cluster_args &args, const double *&from, uint32_t &to)
+{
+#pragma unroll
+  for (int j = 0; j < count; ++j, from += args.ldb, to += args.pitch + (j % 4 == 0 ? args.apart : 0)) tc_copy_ahead_16(to, from);
 }
 
-/* The pairs that a thread brings, two of each four rows that are listed, every `threads`-th of them; -1: none */
-template <int num_pairs>
-__device__ __forceinline__ void tc_find_pairs(const tc_bittcf &T, int32_t cluster, int thread, int threads, int32_t (&pairs)[num_pairs])
+/* The same where every other one is shifted: copies of 8 bytes are in sectors of copies of 16, which they find in L1 if these are `cached` */
+template <int count, bool cached>
+__device__ __forceinline__ void tc_stage_every_other(const tc_cluster_args &args, const tc_piece &piece, const double *&from, uint32_t &to)
 {
-  const uint32_t first = __ldg(T.cluster_first + cluster);
-  const int32_t  num   = 2 * static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
+  const bool    first   = to % 16 != 0; // is the first column shifted, or the one behind it?
+  const double *shifted = from + (first ? 0 : args.ldb), *other = from + (first ? args.ldb : 0);
+  uint32_t      to_shifted = to + (first ? 0 : args.pitch), to_other = to + (first ? args.pitch : 0);
 
 #pragma unroll
-  for (int r = 0; r < num_pairs; ++r) {
-    const int32_t i = thread + r * threads, pair = i < num ? 2 * __ldg(T.cluster_list + first + i / 2) + i % 2 : -1;
+  for (int j = 0; j < count / 2; ++j, shifted += 2 * args.ldb, other += 2 * args.ldb, to_shifted += 2 * args.pitch, to_other += 2 * args.pitch) {
+    tc_copy_ahead_16(to_other, other);
+    tc_copy_ahead_16_if<cached>(piece.next, to_shifted + 8, shifted + 1);
+    tc_copy_ahead_8_if(!piece.next, to_shifted + 8, shifted + 1);
+    tc_copy_ahead_8_if(piece.head, to_shifted, shifted);
+  }
+  from += count * args.ldb;
+  to += count * args.pitch;
+}
 
-    pairs[r] = 2 * pair < T.num_cols ? pair : -1; // the last four need not be there all
+/* So many columns of a piece in copies of 16 bytes, of both rows */
+template <int count, bool aligned>
+__device__ __forceinline__ void tc_stage_columns_of(const tc_cluster_args &args, const tc_piece &piece, const double *&from, uint32_t &to)
+{
+  if (aligned) tc_stage_aligned<count>(args, from, to);
+  else if (args.stages == 2) tc_stage_every_other<count, true>(args, piece, from, to); // L1 has some room
+  else tc_stage_every_other<count, false>(args, piece, from, to);
+}
+
+/* A piece of `columns` columns on its way, from `from`, its first row in column 0, to `to`. `aligned`: all columns begin at 16 bytes. */
+template <bool aligned>
+__device__ __forceinline__ void tc_stage_piece(const tc_cluster_args &args, const tc_piece &piece, const double *from, uint32_t to, int32_t columns)
+{
+  columns = min(columns, tc_stage_columns);
+  const int32_t whole = aligned || args.ldb % 2 != 0 ? columns / 4 * 4 : 0; // columns in copies of 16 bytes
+
+  if (!piece.both) {
+#pragma unroll 1
+    for (int32_t j = 0; j < columns; ++j, from += args.ldb, to += args.pitch + (j % 4 == 0 ? args.apart : 0)) {
+      if (aligned || j >= whole || to % 16 == 0 || piece.head) tc_copy_ahead_8(to, from);
+    }
+    return;
+  }
+  if (whole == tc_stage_columns) {
+    tc_stage_columns_of<tc_stage_columns, aligned>(args, piece, from, to);
+    return;
+  }
+#pragma unroll 1
+  for (int32_t j = 0; j < whole; j += 4) tc_stage_columns_of<4, aligned>(args, piece, from, to);
+#pragma unroll 1
+  for (int32_t j = whole; j < columns; ++j, from += args.ldb, to += args.pitch + (j % 4 == 0 ? args.apart : 0)) {
+    tc_copy_ahead_8(to, from);
+    tc_copy_ahead_8(to + 8, from + 1);
   }
 }
 
-/* 16 columns of C of a window; `to` is the lane's first element if `whole`, which says that all lanes' sums are pairs of rows */
-__device__ __forceinline__ void tc_put_stage(int2 rows, int32_t column, bool whole, double *to, const tc_dense_output &out, const tc_mma_tall_accumulator (&sums)[1])
-{
-  const int g = tc_mma_lane(threadIdx.x % tc_warp_size).row;
+/* Which rows of C a warp's sums are of: no matter which; two neighbours a lane, 16 aligned bytes of any column; eight neighbours, those of lane 4 g + k being rows 2 k and 2 k + 1 of them */
+enum tc_put_kind { TC_PUT_ROWS, TC_PUT_PAIRS, TC_PUT_EIGHT };
 
-  if (whole && column + tc_stage_columns <= out.n) {
-    tc_put_pair(to, sums[0].c[0], sums[0].c[1]);
-    tc_put_pair(to + 8 * out.ldc, sums[0].c[2], sums[0].c[3]);
-  } else tc_put_window<1, 2>(rows, column + g, 8, tc_stage_columns, out, sums);
+/* `aligned`: B is, and C with it where A is square; TC_PUT_EIGHT is for where they are not */
+template <bool aligned>
+__device__ __forceinline__ tc_put_kind tc_put_kind_of(const tc_dense_output &out, int2 rows, int lane)
+{
+  if (__all_sync(tc_full_warp, tc_is_pair(out, rows))) return TC_PUT_PAIRS;
+  if (aligned) return TC_PUT_ROWS;
+  const int32_t first = __shfl_sync(tc_full_warp, rows.x, 0);
+  const bool    eight = !out.add && rows.x >= 0 && rows.y == rows.x + 1 && rows.x == first + 2 * tc_mma_lane(lane).k;
+
+  return __all_sync(tc_full_warp, eight) ? TC_PUT_EIGHT : TC_PUT_ROWS;
 }
 
-static inline uint32_t tc_cluster_pitch(const tc_bittcf *T)
+/* A column of TC_PUT_EIGHT, which may begin between two times 16 bytes: three lanes then write two rows that are 16 aligned bytes, one of them the next lane's, and two lanes write a row */
+__device__ __forceinline__ void tc_put_eight(double *to, double first, double second, int lane)
 {
-  return sizeof(double) * ((TC_BITTCF_GROUP * T->widest_cluster + 11) / 16 * 16 + 4);
+  const int    k       = tc_mma_lane(lane).k;
+  const bool   between = reinterpret_cast<uintptr_t>(to) % 16 != 0;
+  const double next    = __shfl_down_sync(tc_full_warp, first, 1);
+
+  if (!between || k < 3) tc_put_pair(to + between, between ? second : first, between ? next : second);
+  if (between && (k == 0 || k == 3)) __stcs(to + (k == 3), __dadd_rn(k == 3 ? second : first, 0.0));
+}
+
+/* 16 columns of C of a window; `to` is the lane's first element of them, but not for TC_PUT_ROWS */
+template <bool aligned>
+__device__ __forceinline__ void tc_put_stage(int2 rows, int32_t column, tc_put_kind kind, double *to, const tc_dense_output &out, const tc_mma_tall_accumulator (&sums)[1])
+{
+  const int     lane = threadIdx.x % tc_warp_size;
+  const int64_t step = 2 * out.ldc;
+
+  if (kind == TC_PUT_ROWS || column + tc_stage_columns > out.n) tc_put_window<1, 2>(rows, column + tc_staged_column(tc_mma_lane(lane).row), 2, tc_stage_columns, out, sums);
+  else if (aligned || kind == TC_PUT_PAIRS) {
+    tc_put_pair(to, sums[0].c[0], sums[0].c[1]);
+    tc_put_pair(to + step, sums[0].c[2], sums[0].c[3]);
+  } else {
+    tc_put_eight(to, sums[0].c[0], sums[0].c[1], lane);
+    tc_put_eight(to + step, sums[0].c[2], sums[0].c[3], lane);
+  }
+}
+
+static inline tc_cluster_args tc_cluster_args_of(const tc_bittcf *T, const tc_spmm_args *args)
+{
+  constexpr uint32_t sector = 32;
+  const uint32_t     begin = reinterpret_cast<uintptr_t>(args->b) % sector, more = sizeof(double) * (args->ldb % 4), pitch = sector * T->widest_cluster + more, apart = more % 16 == 0 ? sector : 0;
+
+  return {args->b, args->ldb, begin, pitch, apart, (begin + tc_stage_columns * (pitch + apart / 4) + sector - 1) / sector * sector};
 }
 
 static inline bool tc_pairs_are_aligned(const tc_spmm_args *args)

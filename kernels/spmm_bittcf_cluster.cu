@@ -6,7 +6,7 @@
   zeros are multiplied, see tc_spmm_bittcf_kernel.
 
   Work:   a thread block per cluster, a warp per window
-  Lanes:  pairs of rows of B when copying; then lane 4 g + k has columns g and g + 8 of B, row k of a group, and element (k, g) of its tile
+  Lanes:  pairs of rows of B when copying; then lane 4 g + k has columns c and c + 2 of B, c by tc_staged_column(g), row k of a group, and element (k, g) of its tile
   Arrays: the view; B, C column-major; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80, better sm_90.  Source: tc_bittcf.h; the condensed tiles of Zhao et
@@ -19,31 +19,35 @@ template <bool aligned>
 static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_BITTCF_FEW_GROUPS>) tc_spmm_bittcf_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_cluster_args args, const __grid_constant__ tc_dense_output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
-  const int            lane = threadIdx.x % tc_warp_size, g = tc_mma_lane(lane).row;
+  const int            lane = threadIdx.x % tc_warp_size, own = tc_staged_column(tc_mma_lane(lane).row);
   const int32_t        cluster = blockIdx.x, w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size, v = min(w, T.num_windows - 1);
   const tc_window      W           = tc_load_window(T, v);
   const uint32_t       place_first = __ldg(T.place_first + v);
   const int2           rows = w == v ? tc_rows_of_sums(T, v, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
   const int32_t        num_groups = w == v ? W.num_groups() : 0;
-  const uint32_t       size = tc_stage_columns * args.pitch, bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * size;
+  const uint32_t       size = args.size, bottom = static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), top = bottom + args.stages * size;
   const double        *b = args.b;
-  int32_t              pair[1];
+  tc_pieces<1>         pieces;
   uint32_t             staged = bottom, unused = top - size;
   tc_held_window<TC_BITTCF_FEW_GROUPS, false> tiles;
+  tc_held_masks<TC_BITTCF_FEW_GROUPS>         masks;
 
+  pieces.find(T, cluster, threadIdx.x, tc_cluster_threads, aligned);
   tc_between_kernels();
-  tc_find_pairs(T, cluster, threadIdx.x, tc_cluster_threads, pair);
   const auto stage = [&](uint32_t buffer, int32_t columns) {
-    if (pair[0] >= 0) tc_stage_pair<aligned>(args, b + 2 * (int64_t)pair[0], buffer + 16 * threadIdx.x, 2 * pair[0] + 1 == T.num_cols, columns);
+    if (pieces.row[0] >= 0) tc_stage_piece<aligned>(args, pieces.get(T, 0), b + pieces.row[0], buffer + args.begin + 16 * threadIdx.x, columns);
     tc_copies_end();
     b += tc_stage_columns * args.ldb;
   };
 #pragma unroll 1
   for (int32_t s = 0; s < args.stages - 1; ++s) stage(bottom + s * size, out.n - tc_stage_columns * s);
-  if (num_groups > 0) tiles.load(T, W, place_first, lane);
+  if (num_groups > 0) {
+    tiles.load_pattern(T, W, place_first, lane, masks);
+    tiles.load_values(T, W, masks, lane);
+  }
   tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_window<sizeof(double)>(T, later, L, lane); });
-  const bool whole = __all_sync(tc_full_warp, tc_is_pair(out, rows));
-  double    *to    = out.c + rows.x + g * out.ldc;
+  const tc_put_kind kind = tc_put_kind_of<aligned>(out, rows, lane);
+  double    *to    = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
   for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {
@@ -52,8 +56,8 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
     tc_copies_done_but(args.stages - 2);
     __syncthreads();
     stage(unused, out.n - first - tc_stage_columns * (args.stages - 1));
-    if (num_groups > 0) tiles.multiply(num_groups, staged + g * args.pitch, args.pitch, sums[0]);
-    tc_put_stage(rows, first, whole, to, out, sums);
+    if (num_groups > 0) tiles.multiply(num_groups, staged + tc_staged_at(args, own), args.pitch, sums[0]);
+    tc_put_stage<aligned>(rows, first, kind, to, out, sums);
     unused = staged;
     staged = staged + size == top ? bottom : staged + size;
   }
@@ -62,17 +66,26 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
   const auto        kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_kernel<true> : tc_spmm_bittcf_cluster_kernel<false>;
-  const uint32_t    pitch  = tc_cluster_pitch(T);
+  tc_cluster_args   fitted = tc_cluster_args_of(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, tc_stage_columns * static_cast<int>(pitch), 0, &launch));
-  return tc_launch_line(name, kernel, true, T->num_clusters, tc_cluster_threads, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, tc_output_of(T, args, nullptr));
+  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, static_cast<int>(fitted.size), 0, &launch));
+  fitted.take(launch);
+  return tc_launch_line(name, kernel, true, T->num_clusters, tc_cluster_threads, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }
 
 /* Can two thread blocks of a multiprocessor hold a cluster each? */
 static bool tc_windows_are_small(const tc_bittcf *T)
 {
   return T->cluster_windows == 16 && T->widest_window <= TC_BITTCF_FEW_GROUPS;
+}
+
+/* Does each cluster have a multiprocessor of its own? */
+static bool tc_in_one_round(const tc_bittcf *T)
+{
+  int processors;
+
+  return tc_attribute("tc_spmm_bittcf_cluster_suits", cudaDevAttrMultiProcessorCount, &processors) == TC_OK && T->num_clusters <= processors;
 }
 
 /*
@@ -85,7 +98,7 @@ extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 
   if (T->num_clusters == 0 || T->precision != TC_PRECISION_F64) return 0;
   if (tc_windows_are_small(T)) return n > 32;
-  return n > 8 || T->num_groups > (int64_t)25 * T->num_windows;
+  return n > 8 || T->num_groups > (int64_t)25 * T->num_windows || tc_in_one_round(T);
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)

@@ -1,18 +1,27 @@
 #include "bittcf_cluster_f64.cuh"
 
 constexpr int      tc_producer_warps = 4, tc_producers = tc_producer_warps * tc_warp_size;
-constexpr int      tc_pairs_of_producer = (2 * TC_BITTCF_MOST_FOURS + tc_producers - 1) / tc_producers;
+constexpr int      tc_most_pieces = (2 * TC_BITTCF_MOST_FOURS + tc_producers - 1) / tc_producers;
 constexpr uint32_t tc_barrier_bytes = 8, tc_register_file = 65536;
 
-/* Buffers in a ring, and two barriers for each: copies that have arrived, warps that are done with it */
+/*
+  Buffers in a ring. A barrier in shared memory for each says that copies have arrived; a named one for each and each warp of producers that consumers are done with it. In place of these one of
+  all producers makes them wait for each other, and racecheck does not follow one in shared memory where a lane arrives for a warp.
+*/
 struct tc_ring {
   uint32_t bottom, size, barriers, stages;
   uint32_t at = 0, turns = 0; // a buffer, and how often it was left, modulo 2
 
   __device__ __forceinline__ uint32_t buffer() const { return bottom + at * size; }
-  __device__ __forceinline__ uint32_t full() const { return barriers + 2 * tc_barrier_bytes * at; }
-  __device__ __forceinline__ uint32_t empty() const { return full() + tc_barrier_bytes; }
-  __device__ __forceinline__ void     leave()
+  __device__ __forceinline__ uint32_t full() const { return barriers + tc_barrier_bytes * at; }
+  __device__ __forceinline__ uint32_t empty(int producer_warp) const { return 1 + tc_producer_warps * at + producer_warp; }
+  template <int meeting>
+  __device__ __forceinline__ void arrive() const // as a consumer, of so many threads that meet
+  {
+#pragma unroll
+    for (int p = 0; p < tc_producer_warps; ++p) tc_named_arrive(empty(p), meeting);
+  }
+  __device__ __forceinline__ void leave()
   {
     if (++at < stages) return;
     at = 0;
@@ -20,7 +29,7 @@ struct tc_ring {
   }
 };
 
-/* What the matrix has for the next cluster of the block, into the L2 cache */
+/* What the matrix has for a cluster into the L2 cache, where a refill may still change it */
 __device__ __forceinline__ void tc_prefetch_next(const tc_bittcf &T, int32_t cluster, int thread)
 {
   const int lane = thread % tc_warp_size;
@@ -34,57 +43,68 @@ __device__ __forceinline__ void tc_prefetch_next(const tc_bittcf &T, int32_t clu
 }
 
 /* The rows of B of the clusters of a block into the buffers, as these become empty; `thread` of tc_producers */
-template <bool aligned>
+template <int meeting, bool aligned>
 __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_args &args, int32_t n, tc_ring ring, int thread)
 {
+  ring.bottom += args.begin + 16 * thread;
+  tc_prefetch_next(T, blockIdx.x, thread);
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const double *b = args.b;
-    int32_t       pairs[tc_pairs_of_producer];
+    tc_pieces<tc_most_pieces> pieces;
 
-    tc_find_pairs(T, cluster, thread, tc_producers, pairs);
+    pieces.find(T, cluster, thread, tc_producers, aligned);
+    tc_between_kernels(); // for the first cluster
 #pragma unroll 1
     for (int32_t left = n; left > 0; left -= tc_stage_columns, b += tc_stage_columns * args.ldb) {
-      tc_barrier_wait(ring.empty(), ring.turns ^ 1); // of the turn before; there is none before the first
+      tc_named_wait(ring.empty(thread / tc_warp_size), meeting);
 #pragma unroll
-      for (int r = 0; r < tc_pairs_of_producer; ++r) {
-        if (pairs[r] >= 0) tc_stage_pair<aligned>(args, b + 2 * (int64_t)pairs[r], ring.buffer() + 16 * (thread + r * tc_producers), 2 * pairs[r] + 1 == T.num_cols, left);
+      for (int r = 0; r < tc_most_pieces; ++r) {
+        if (pieces.row[r] >= 0) tc_stage_piece<aligned>(args, pieces.get(T, r), b + pieces.row[r], ring.buffer() + 16 * tc_producers * r, left);
       }
       tc_barrier_arrive_with_copies(ring.full());
       ring.leave();
       if (left == n) tc_prefetch_next(T, cluster + gridDim.x, thread);
     }
   }
+#pragma unroll 1
+  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) tc_named_wait(ring.empty(thread / tc_warp_size), meeting); // no barrier is left half way
 }
 
 /* The products with the warp's windows of the clusters of a block, out of the buffers as these become full */
-template <int most>
+template <int meeting, int most, bool aligned>
 __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_args &args, const tc_dense_output &out, tc_ring ring, int lane)
 {
-  const int         g = tc_mma_lane(lane).row;
+  const int         own = tc_staged_column(tc_mma_lane(lane).row);
   tc_cluster_window now(T, blockIdx.x);
 
+  ring.bottom += tc_staged_at(args, own);
+#pragma unroll 1
+  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) ring.arrive<meeting>(); // all buffers are empty
+  ring.turns = 0;
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const int2                 rows       = now.w >= 0 ? tc_rows_of_sums(T, now.w, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
     const int32_t              num_groups = now.W.num_groups();
     tc_held_window<most, true> tiles;
+    tc_held_masks<most>        masks;
 
-    if (num_groups > 0) tiles.load(T, now.W, now.place_first, lane);
+    if (num_groups > 0) tiles.load_pattern(T, now.W, now.place_first, lane, masks);
+    tc_between_kernels(); // for the first cluster
+    if (num_groups > 0) tiles.load_values(T, now.W, masks, lane);
     const tc_cluster_window next(T, cluster + gridDim.x);
-    const bool              whole = __all_sync(tc_full_warp, tc_is_pair(out, rows));
-    double                 *to    = out.c + rows.x + g * out.ldc;
+    const tc_put_kind              kind = tc_put_kind_of<aligned>(out, rows, lane);
+    double                 *to    = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
     for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {
       tc_mma_tall_accumulator sums[1] = {};
 
       tc_barrier_wait(ring.full(), ring.turns);
-      if (num_groups > 0) tiles.multiply(num_groups, ring.buffer() + g * args.pitch, args.pitch, sums[0]);
-      __syncwarp();
-      if (lane == 0) tc_barrier_arrive(ring.empty());
+      if (num_groups > 0) tiles.multiply(num_groups, ring.buffer(), args.pitch, sums[0]);
+      ring.arrive<meeting>();
       ring.leave();
-      tc_put_stage(rows, first, whole, to, out, sums);
+      tc_put_stage<aligned>(rows, first, kind, to, out, sums);
     }
     now = next;
   }
@@ -95,7 +115,7 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
   multiply, and neither waits for more than a buffer. So warps that load their next tiles do not keep the tensor cores from those of another warp, nor copies from coming.
 
   Work:   clusters blockIdx.x, blockIdx.x + gridDim.x, ...; a warp per window, and four more
-  Lanes:  a producer brings pairs of rows of B; lane 4 g + k of a consumer has columns g and g + 8 of B, row k of a group, and element (k, g) of its tile
+  Lanes:  a producer brings pairs of rows of B; lane 4 g + k of a consumer has columns c and c + 2 of B, c by tc_staged_column(g), row k of a group, and element (k, g) of its tile
   Arrays: the view; B, C column-major; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster and 128 more, a block per multiprocessor; args.stages buffers of shared memory.  Needs: sm_80; on sm_90a, which all of sm_90 are,
@@ -105,25 +125,22 @@ template <int warps, int most, bool aligned>
 static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) tc_spmm_bittcf_cluster_specialized_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_cluster_args args, const __grid_constant__ tc_dense_output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
-  __shared__ __align__(8) uint64_t     barriers[2 * tc_most_stages];
+  __shared__ __align__(8) uint64_t     barriers[tc_most_stages];
   constexpr int registers = tc_register_file / (warps * tc_warp_size + tc_producers) / 8 * 8; // of each thread when the block begins; ptxas takes all that the launch bounds allow
-  constexpr int few = 32, many = (registers * (warps + tc_producer_warps) - few * tc_producer_warps) / warps / 8 * 8;
+  constexpr int meeting = (warps + 1) * tc_warp_size; // consumers and a warp of producers
+  constexpr int few = aligned ? 32 : 56, many = (registers * (warps + tc_producer_warps) - few * tc_producer_warps) / warps / 8 * 8;
   const int     lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
-  const tc_ring ring = {static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), tc_stage_columns * args.pitch, static_cast<uint32_t>(__cvta_generic_to_shared(barriers)), static_cast<uint32_t>(args.stages)};
+  const tc_ring ring = {static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), args.size, static_cast<uint32_t>(__cvta_generic_to_shared(barriers)), static_cast<uint32_t>(args.stages)};
 
   static_assert(sizeof *barriers == tc_barrier_bytes, "one behind the other");
-  if (threadIdx.x < args.stages) {
-    tc_barrier_begin(ring.barriers + 2 * tc_barrier_bytes * threadIdx.x, tc_producers);
-    tc_barrier_begin(ring.barriers + 2 * tc_barrier_bytes * threadIdx.x + tc_barrier_bytes, warps);
-  }
+  if (threadIdx.x < args.stages) tc_barrier_begin(ring.barriers + tc_barrier_bytes * threadIdx.x, tc_producers);
   __syncthreads();
-  tc_between_kernels();
   if (warp < warps) {
     tc_take_registers<many>();
-    tc_consume<most>(T, args, out, ring, lane);
+    tc_consume<meeting, most, aligned>(T, args, out, ring, lane);
   } else {
     tc_give_registers<few>();
-    tc_produce<aligned>(T, args, out.n, ring, threadIdx.x - warps * tc_warp_size);
+    tc_produce<meeting, aligned>(T, args, out.n, ring, threadIdx.x - warps * tc_warp_size);
   }
 }
 
@@ -131,11 +148,12 @@ template <int warps, int most>
 static tc_status tc_launch_specialized(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
   const auto        kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_specialized_kernel<warps, most, true> : tc_spmm_bittcf_cluster_specialized_kernel<warps, most, false>;
-  const uint32_t    pitch  = tc_cluster_pitch(T);
+  tc_cluster_args   fitted = tc_cluster_args_of(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, 1, tc_stage_columns * static_cast<int>(pitch), 2 * tc_barrier_bytes * tc_most_stages, &launch));
-  return tc_launch_line(name, kernel, true, std::min(T->num_clusters, launch.resident), warps * tc_warp_size + tc_producers, launch.bytes, stream, *T, tc_cluster_args{args->b, args->ldb, pitch, launch.stages, launch.resident}, tc_output_of(T, args, nullptr));
+  TC_CALL(tc_fit_clusters(name, kernel, 1, static_cast<int>(fitted.size), tc_barrier_bytes * tc_most_stages, &launch));
+  fitted.take(launch);
+  return tc_launch_line(name, kernel, true, std::min(T->num_clusters, launch.resident), warps * tc_warp_size + tc_producers, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }
 
 tc_status tc_spmm_bittcf_cluster_specialized(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)

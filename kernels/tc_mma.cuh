@@ -37,6 +37,27 @@ __device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *g
 #endif
 }
 
+/* The same under a condition, without a branch: lanes with and without it go on together. `cached`: in L1, too. Needs sm_80. */
+template <bool cached>
+__device__ __forceinline__ void tc_copy_ahead_16_if(bool so, uint32_t shared, const double *global)
+{
+#if __CUDA_ARCH__ >= 800
+  if (cached) asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+  else asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+#else
+  __trap();
+#endif
+}
+
+__device__ __forceinline__ void tc_copy_ahead_8_if(bool so, uint32_t shared, const double *global)
+{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 8; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+#else
+  __trap();
+#endif
+}
+
 /* The same for four bytes, `shared` an address in shared memory */
 __device__ __forceinline__ void tc_copy_ahead_4(void *shared, const void *global)
 {
@@ -69,11 +90,6 @@ __device__ __forceinline__ void tc_barrier_begin(uint32_t barrier, uint32_t arri
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
 }
 
-__device__ __forceinline__ void tc_barrier_arrive(uint32_t barrier)
-{
-  asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" : : "r"(barrier) : "memory");
-}
-
 /* Arrives when this thread's copies so far have */
 __device__ __forceinline__ void tc_barrier_arrive_with_copies(uint32_t barrier)
 {
@@ -98,6 +114,18 @@ __device__ __forceinline__ void tc_barrier_wait(uint32_t barrier, uint32_t parit
     __trap();
 #endif
   } while (!over);
+}
+
+
+/* Barrier `id` of the 16 of a thread block, 0 is that of __syncthreads(): so many threads arrive before those of them that wait go on. Whole warps. */
+__device__ __forceinline__ void tc_named_arrive(uint32_t id, uint32_t threads)
+{
+  asm volatile("bar.arrive %0, %1;" : : "r"(id), "r"(threads) : "memory");
+}
+
+__device__ __forceinline__ void tc_named_wait(uint32_t id, uint32_t threads)
+{
+  asm volatile("bar.sync %0, %1;" : : "r"(id), "r"(threads) : "memory");
 }
 
 /* Gives registers back, or takes some of those that came back and waits for them: all threads of four warps, from then on they have `registers` each. On sm_90a only. */

@@ -54,7 +54,7 @@ typedef struct {
 static layout layout_of(const tc_matrix *A, int variant)
 {
   const int64_t even_b = (int64_t)A->num_cols + A->num_cols % 2, even_c = (int64_t)A->num_rows + A->num_rows % 2;
-  const layout  layouts[] = {{even_b, even_c, 0, 0}, {even_b + 1, even_c + 1, 0, 0}, {even_b, even_c + 2, 1, 1}, {even_b + 3, even_c, 0, 1}};
+  const layout  layouts[] = {{even_b, even_c, 0, 0}, {even_b + 1, even_c + 1, 0, 0}, {even_b, even_c + 2, 1, 1}, {even_b + 3, even_c, 1, 1}};
 
   return layouts[variant % 4];
 }
