@@ -120,7 +120,7 @@ struct tc_piece {
   bool head; // does the first one come alone, and not with the piece before?
 };
 
-/* Every `threads`-th piece of a cluster, bit r of each word for piece r */
+/* Every `threads`-th piece of a cluster, an even number; bit r of each word for piece r */
 template <int num>
 struct tc_pieces {
   int32_t  row[num]; // the first, -1: none
@@ -130,24 +130,28 @@ struct tc_pieces {
   {
     const uint32_t first = __ldg(T.cluster_first + cluster);
     const int32_t  fours = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
+    const int32_t  half = thread % 2, aside = half == 0 ? -1 : 1; // the first or the second two rows of four; where to find those that a piece may join
+    int32_t        four[num], beside[num];
 
+#pragma unroll
+    for (int r = 0; r < num; ++r) { // all of them on their way
+      const int32_t place = (thread + r * threads) / 2, at = place + aside;
+
+      four[r]   = place < fours ? __ldg(T.cluster_list + first + place) : -1;
+      beside[r] = !aligned && at >= 0 && at < fours ? __ldg(T.cluster_list + first + at) : -1;
+    }
     next = head = 0;
 #pragma unroll
     for (int r = 0; r < num; ++r) {
-      const int32_t i = thread + r * threads, place = i / 2;
+      const int32_t own    = TC_BITTCF_GROUP * four[r] + 2 * half;
+      const bool    joined = beside[r] >= 0 && beside[r] == four[r] + aside;
 
-      row[r] = -1;
-      if (place >= fours) continue;
-      const int32_t four = __ldg(T.cluster_list + first + place), own = TC_BITTCF_GROUP * four + i % 2 * 2;
-
-      if (own >= T.num_cols) continue; // the last four need not be there all
-      row[r] = own;
-      if (aligned) continue;
-      if (i % 2 == 0) {
-        next |= (own + 2 < T.num_cols) << r;
-        head |= (place == 0 || __ldg(T.cluster_list + first + place - 1) != four - 1) << r;
-      } else next |= (place + 1 < fours && __ldg(T.cluster_list + first + place + 1) == four + 1) << r;
+      row[r] = four[r] >= 0 && own < T.num_cols ? own : -1; // the last four need not be there all
+      next |= (half == 0 ? own + 2 < T.num_cols : joined) << r;
+      head |= (half == 0 && !joined) << r;
     }
+#pragma unroll
+    for (int r = 0; r < num; ++r) asm volatile("" : : "r"(row[r])); // here, not behind a wait for the kernel in front, where the compiler would put the loads
   }
 
   __device__ __forceinline__ tc_piece get(const tc_bittcf &T, int r) const { return {row[r] + 1 < T.num_cols, (next >> r & 1) != 0, (head >> r & 1) != 0}; }
