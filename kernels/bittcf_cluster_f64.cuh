@@ -150,8 +150,16 @@ struct tc_pieces {
       next |= (half == 0 ? own + 2 < T.num_cols : joined) << r;
       head |= (half == 0 && !joined) << r;
     }
+  }
+
+  /* tc_between_kernels() when the lists have come: under a condition on them, which holds, or ptxas puts the wait in front of their loads */
+  __device__ __forceinline__ void between_kernels() const
+  {
+    int32_t all = 0;
+
 #pragma unroll
-    for (int r = 0; r < num; ++r) asm volatile("" : : "r"(row[r])); // here, not behind a wait for the kernel in front, where the compiler would put the loads
+    for (int r = 0; r < num; ++r) all |= row[r];
+    if (all >= -1) tc_between_kernels();
   }
 
   __device__ __forceinline__ tc_piece get(const tc_bittcf &T, int r) const { return {row[r] + 1 < T.num_cols, (next >> r & 1) != 0, (head >> r & 1) != 0}; }

@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
   tc_held_masks<TC_BITTCF_FEW_GROUPS>         masks;
 
   pieces.find(T, cluster, threadIdx.x, tc_cluster_threads, aligned);
-  tc_between_kernels();
+  pieces.between_kernels();
   const auto stage = [&](uint32_t buffer, int32_t columns) {
     if (pieces.row[0] >= 0) tc_stage_piece<aligned>(args, pieces.get(T, 0), b + pieces.row[0], buffer + args.begin + 16 * threadIdx.x, columns);
     tc_copies_end();

@@ -54,7 +54,7 @@ __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_
     tc_pieces<tc_most_pieces> pieces;
 
     pieces.find(T, cluster, thread, tc_producers, aligned);
-    tc_between_kernels(); // for the first cluster
+    pieces.between_kernels(); // for the first cluster
 #pragma unroll 1
     for (int32_t left = n; left > 0; left -= tc_stage_columns, b += tc_stage_columns * args.ldb) {
       tc_named_wait(ring.empty(thread / tc_warp_size), meeting);
