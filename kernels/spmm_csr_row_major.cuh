@@ -249,6 +249,34 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_row_major_reside
   }
 }
 
+/* `left` entries of A from `at` on, one to a lane, of which the next are on their way while those before are in shared memory. The whole warp. */
+struct tc_csr_list_reader {
+  const tc_csr_view      &A;
+  tc_csr_list_of_entries &taken;
+  int32_t                 at, left, lane;
+  uint32_t                stride; // of places in B
+  int32_t                &col;
+  double                 &val;
+
+  __device__ __forceinline__ void fetch(int32_t p)
+  {
+    if (p + lane >= left) return;
+    col = __ldcs(A.col + at + p + lane);
+    val = __ldcs(A.val + at + p + lane);
+  }
+
+  __device__ __forceinline__ void keep(int32_t p)
+  {
+    constexpr int lanes = tc_csr_list::lanes;
+
+    __syncwarp();
+    taken.place.of[(p + lane) % (2 * lanes)] = col * stride;
+    taken.val.of[(p + lane) % (2 * lanes)]   = static_cast<float>(val);
+    __syncwarp();
+    fetch(p + lanes);
+  }
+};
+
 /*
   tc_spmm_csr_row_major_list_kernel - the same, for rows of any length beside each other
 
@@ -286,19 +314,7 @@ static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_
     const int     stop = skipped ? __ffs(skipped) - 1 : num;
     const int32_t at = __shfl_sync(tc_full_warp, of_lane.at, row), left = stop > row ? __shfl_sync(tc_full_warp, of_lane.end, stop - 1) - at : 0;
     int32_t       ends = stop > row && !share.listed ? __shfl_sync(tc_full_warp, of_lane.end, row) - at : none;
-    const auto fetch = [&](int32_t p) {
-      if (p + lane < left) {
-        col = __ldcs(A.col + at + p + lane);
-        val = __ldcs(A.val + at + p + lane);
-      }
-    };
-    const auto keep = [&](int32_t p) {
-      __syncwarp();
-      taken.place.of[(p + lane) % (2 * lanes)] = col * args.stride;
-      taken.val.of[(p + lane) % (2 * lanes)]   = static_cast<float>(val);
-      __syncwarp();
-      fetch(p + lanes);
-    };
+    tc_csr_list_reader reader = {A, taken, at, left, lane, args.stride, col, val};
     const auto close = [&](int32_t p) {
 #pragma unroll 1
       while (p == ends) {
@@ -311,8 +327,8 @@ static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_
     };
     tc_csr_numbers<uint32_t, ahead> place;
 
-    fetch(0);
-    keep(0);
+    reader.fetch(0);
+    reader.keep(0);
     close(0);
 #pragma unroll
     for (int f = 0; f < ahead / 4; ++f) place.four[f] = taken.place.four[f];
@@ -324,7 +340,7 @@ static __global__ void __launch_bounds__(tc_csr_list::threads, tc_csr_row_major_
     for (int32_t p = 0; p < left; p += ahead) {
       tc_csr_numbers<float, ahead> vals;
 
-      if ((p + ahead) % lanes == 0) keep(p + ahead);
+      if ((p + ahead) % lanes == 0) reader.keep(p + ahead);
 #pragma unroll
       for (int i = 0; i < ahead; ++i) {
         if (i % 4 == 0) {
