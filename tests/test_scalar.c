@@ -245,11 +245,18 @@ static void multiply_wide(const tc_backend *backend, const tc_spmm_kernel *kerne
   device_free(&C);
 }
 
-/* C = A B or C += A B of n columns; B and C in columns of `gap` more than their rows, in the backend's memory or, far, in that of the host */
-static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const char *name, const tc_matrix *A, int32_t n, int gap, int add, int is_far, int turned)
+/* C = A B or C += A B of n columns; B and C in columns of `gap` more than their rows, in the backend's memory or, far, in that of the host; B turned or not */
+typedef struct {
+  int32_t n;
+  int     gap, add, is_far, turned;
+} block_case;
+
+static void check_block(const tc_backend *backend, tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const char *name, const tc_matrix *A, block_case K)
 {
+  const int32_t     n      = K.n;
+  const int         turned = K.turned, add = K.add, is_far = K.is_far;
   const tc_backend *where = is_far ? tc_backend_host() : backend;
-  const int64_t     ldb = (turned ? n : A->num_cols) + gap, ldc = A->num_rows + gap, size_b = ldb * (turned ? A->num_cols : n), size_c = ldc * n;
+  const int64_t     ldb = (turned ? n : A->num_cols) + K.gap, ldc = A->num_rows + K.gap, size_b = ldb * (turned ? A->num_cols : n), size_c = ldc * n;
   double           *b = random_floats(size_b, 7), *c = random_floats(size_c, 8), *column = host_bytes(((size_t)A->num_cols + (size_t)A->num_rows) * sizeof *column), *sum = column + A->num_cols;
   floats            B = floats_new(where, size_b, b), C = floats_new(where, size_c, c);
   tc_spmm_product   P = {A->num_cols, A->num_rows, n, B.local, ldb, C.local, ldc, add, turned, is_far, is_far};
@@ -290,9 +297,9 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
     for (int i = 0; i < NUM; ++i) {
       if (small_only && !narrow && (turn + k) % NUM != i) continue;
       if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9 && (columns[i] != MOST_COLUMNS || !kernels[k].b_f32))) continue;
-      for (int road = few ? (turn + k) % 3 : 0; road < 3; road += few ? 3 : 1) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], road, road == 1, road == 2, 0);
+      for (int road = few ? (turn + k) % 3 : 0; road < 3; road += few ? 3 : 1) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], road, road == 1, road == 2, 0});
       if (narrow) continue; // products with the transpose of B are in double precision
-      for (int is_far = 0; is_far < 2; ++is_far) check_block(backend, S, &kernels[k], &M.view, name, A, columns[i], i % 2, 0, is_far, 1);
+      for (int is_far = 0; is_far < 2; ++is_far) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], i % 2, 0, is_far, 1});
     }
     device_unpack(&M);
   }

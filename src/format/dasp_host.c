@@ -9,6 +9,12 @@ static int x_is_near(const tc_dasp *D)
   return D->scattered < 0.5F || D->num_cols <= 49152;
 }
 
+/* Tile rows of short rows: their first slot, how many, and where row_id names the rows of the matrix */
+typedef struct {
+  int64_t slot;
+  int32_t num, row;
+} tc_dasp_section;
+
 /*
   Eight sums side by side, one for each row of a tile. Each instruction set supplies the type and these operations; dasp_host_loops.h does the rest.
     ZERO()               eight zeros

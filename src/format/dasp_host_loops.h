@@ -112,12 +112,14 @@ TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const do
   }
 }
 
-/* Tile rows [0, num) of a short section. The first `split` entries of a tile row belong to matrix row first[i], the others to second[i]. */
-TARGET static inline void NAME(short_rows)(const tc_dasp *D, int64_t section, int32_t num, int split, const int32_t *first, const int32_t *second, const double *x, const double *y, double *z, int sign, int near)
+/* Short rows: the first `split` entries of a tile row belong to matrix row row_id[row + i], the others to row_id[row + num + i] */
+TARGET static inline void NAME(short_rows)(const tc_dasp *D, tc_dasp_section section, int split, const double *x, const double *y, double *z, int sign, int near)
 {
+  const int32_t num = section.num, *first = D->row_id + section.row, *second = first + num;
+
   for (int32_t slot = 0; slot < num; slot += TC_DASP_TILE_ROWS) {
     const int32_t rows = num - slot < TC_DASP_TILE_ROWS ? num - slot : TC_DASP_TILE_ROWS;
-    const int64_t tile = section + slot / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS;
+    const int64_t tile = section.slot + slot / TC_DASP_TILE_ROWS * (int64_t)TC_DASP_TILE_SLOTS;
     SUMS          sum  = ZERO();
 
     for (int k = 0; k < 4; ++k) {
@@ -138,9 +140,9 @@ TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y
 
   NAME(long_rows)(D, x, y, z, sign, near);
   NAME(medium_rows)(D, x, y, z, sign, near);
-  NAME(short_rows)(D, D->slot_pair13, D->num_pair13, 1, id + D->row_pair13, id + D->row_pair13 + D->num_pair13, x, y, z, sign, near);
-  NAME(short_rows)(D, D->slot_four, D->num_four, 4, id + D->row_four, NULL, x, y, z, sign, near);
-  NAME(short_rows)(D, D->slot_pair22, D->num_pair22, 2, id + D->row_pair22, id + D->row_pair22 + D->num_pair22, x, y, z, sign, near);
+  NAME(short_rows)(D, (tc_dasp_section){D->slot_pair13, D->num_pair13, D->row_pair13}, 1, x, y, z, sign, near);
+  NAME(short_rows)(D, (tc_dasp_section){D->slot_four, D->num_four, D->row_four}, 4, x, y, z, sign, near);
+  NAME(short_rows)(D, (tc_dasp_section){D->slot_pair22, D->num_pair22, D->row_pair22}, 2, x, y, z, sign, near);
   for (int32_t i = 0; i < D->num_one; ++i) NAME(finish)(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z, sign);
   if (y != z) {
     for (int32_t i = 0; i < D->num_empty; ++i) z[id[D->row_empty + i]] = y ? y[id[D->row_empty + i]] : 0.0;

@@ -137,6 +137,7 @@ PETSC_INTERN void              MatTCBackendReset(void);
 /* parent.c */
 PETSC_INTERN PetscErrorCode MatTCParentGet(PetscBool, PetscBool, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentFind(Mat, const MatTCParent **);
+PETSC_INTERN PetscErrorCode MatTCParentOf(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOp(Mat, const MatTCParent *, MatOperation, PetscErrorCodeFn **);
 PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);

@@ -123,8 +123,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscBool               propagate = PETSC_TRUE, set;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentFind(A, &parent));
-  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCParentOp(A, parent, MATOP_SET_FROM_OPTIONS, &f));
   if (f) PetscCall((*(PetscErrorCode (*)(Mat, PetscOptionItems))f)(A, PetscOptionsObject));
   PetscCall(MatTCContextGet(A, &tc));

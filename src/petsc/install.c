@@ -23,8 +23,7 @@ static PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn 
   const MatTCParent *parent;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentFind(A, &parent));
-  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCParentOp(A, parent, op, f));
   PetscCheck(*f, PetscObjectComm((PetscObject)A), PETSC_ERR_SUP, "Type %s has no operation %d", parent->type, (int)op);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -108,6 +108,15 @@ PetscErrorCode MatTCParentFind(Mat A, const MatTCParent **parent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same where an operation of ours runs, so that there is one */
+PetscErrorCode MatTCParentOf(Mat A, const MatTCParent **parent)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCParentFind(A, parent));
+  PetscCheck(*parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent's operation for the object as it is now, bound to the CPU or not; may be NULL */
 PetscErrorCode MatTCParentOp(Mat A, const MatTCParent *parent, MatOperation op, PetscErrorCodeFn **f)
 {

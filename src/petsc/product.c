@@ -241,8 +241,7 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   PetscFunctionBegin;
   PetscCall(MatProductGetMats(C, &A, &B, NULL));
   PetscCall(MatProductGetType(C, &type));
-  PetscCall(MatTCParentFind(A, &parent));
-  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* PETSc copies composed functions to factors and submatrices */
   PetscCall(MatTCContextGet(A, &tc));
   if (ours && parent->mpi) {

@@ -158,8 +158,7 @@ PetscErrorCode MatView_AIJTCCUSPARSE(Mat A, PetscViewer viewer)
   PetscBool          ascii, ours;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentFind(A, &parent));
-  PetscCheck(parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc && tc->view) f = tc->view;
   else PetscCall(MatTCParentOp(A, parent, MATOP_VIEW, &f));
