@@ -97,7 +97,7 @@ static PetscErrorCode Derive(Mat A, PetscBool ours, Kind kind, Mat *B)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Written by the one, loaded into matrices of both. On several processes PETSc makes a plain matrix of what it loads for a DMDA (docs/design.md), so products are all that counts there */
+/* Written by the one, loaded into matrices of both. On several processes PETSc makes a new matrix, by the type name, of what it loads for a DMDA; on the host that is a plain one (docs/design.md). */
 static PetscErrorCode TestLoad(const DM dm[2], Mat written)
 {
   char        name[] = "/tmp/mat_dm.XXXXXX", options[sizeof(name) + 8]; // PETSc writes those of the matrix into a file beside it
@@ -105,7 +105,7 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
   PetscMPIInt rank;
   PetscViewer viewer;
   Mat         B[2];
-  PetscBool   same;
+  PetscBool   same, cuda, ours;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -124,6 +124,9 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
   PetscCall(Compare("loaded into a matrix of the DM", B[0], B[1]));
   PetscCall(MatTestSameProduct(B[0], B[1], &same));
   PetscCall(MatTestFact(same, "loaded into a matrix of the DM: products %s", same ? "agree" : "DIFFER"));
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)B[0], &cuda, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
+  PetscCall(MatIsAIJTCCUSPARSE(B[0], &ours));
+  if (cuda) PetscCall(MatTestFact(ours, "loaded into a matrix of the DM: %s", ours ? "ours" : "PLAIN"));
   for (int m = 0; m < 2; m++) PetscCall(MatDestroy(&B[m]));
   if (rank == 0) {
     close(fd);
