@@ -47,7 +47,7 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
   }
   tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_window<sizeof(double)>(T, later, L, lane); });
   const tc_put_kind kind = tc_put_kind_of<aligned>(out, rows, lane);
-  double    *to    = out.c + rows.x + own * out.ldc;
+  double           *to   = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
   for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {

@@ -94,7 +94,7 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
     if (num_groups > 0) tiles.load_values(T, now.W, masks, lane);
     const tc_cluster_window next(T, cluster + gridDim.x);
     const tc_put_kind              kind = tc_put_kind_of<aligned>(out, rows, lane);
-    double                 *to    = out.c + rows.x + own * out.ldc;
+    double                        *to   = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
     for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {
