@@ -125,6 +125,14 @@ struct tc_cluster_launch {
   int32_t stages;   // buffers
   int32_t resident; // blocks that run at the same time: as many clusters later the next one begins
   int     bytes;    // of dynamic shared memory
+
+  /* No more buffers than `most` */
+  void limit(int32_t most)
+  {
+    if (stages <= most) return;
+    bytes  = bytes / stages * most;
+    stages = most;
+  }
 };
 
 /* As many buffers of `size` bytes as `blocks` thread blocks of a multiprocessor have room for, besides `fixed` bytes each */

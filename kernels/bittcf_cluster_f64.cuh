@@ -39,8 +39,11 @@ __device__ __forceinline__ uint32_t tc_staged_at(const tc_cluster_args &args, in
   return args.begin + column * args.pitch + column / 4 * args.apart;
 }
 
-/* The tiles of a window: the lane's elements, and where its rows of B are in shared memory, in units of 8 bytes. `ahead`: its rows of B for one group are loaded while another is multiplied. */
-template <int most, bool ahead>
+/*
+  The tiles of a window: the lane's elements, and where its rows of B are in shared memory, in units of 8 bytes. Rows of B for a group are loaded `ahead` groups before it is multiplied, whether
+  there is such a group or not.
+*/
+template <int most, int ahead>
 struct tc_held_window {
   double               value[most];
   tc_held_places<most> at;
@@ -49,6 +52,7 @@ struct tc_held_window {
   __device__ __forceinline__ void load_pattern(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane, tc_held_masks<most> &masks)
   {
     masks.load(T, W, lane);
+    if (ahead > 0) at = tc_held_places<most>(); // some place, for groups that there are not
     at.load(T, W.num_groups(), place_first, lane);
     masks.count(W, lane);
   }
@@ -75,39 +79,42 @@ struct tc_held_window {
   /* Adds the product of the first `num` groups with 16 columns of B, `num` more than 0; `staged` is where the lane's first column begins */
   __device__ __forceinline__ void multiply(int num, uint32_t staged, uint32_t pitch, tc_mma_tall_accumulator &sums) const
   {
-    double b[2][2];
+    double b[ahead + 1][2];
 
-    if (ahead) fetch<0>(staged, pitch, b);
+    fetch_each(std::make_integer_sequence<int, ahead>(), staged, pitch, b);
     multiply_each(std::make_integer_sequence<int, most>(), num, staged, pitch, b, sums);
   }
 
 private:
+  static constexpr int together = 2; // groups that are multiplied before it is asked whether there are more
+
   template <int i>
-  __device__ __forceinline__ void fetch(uint32_t staged, uint32_t pitch, double (&b)[2][2]) const
+  __device__ __forceinline__ void fetch(uint32_t staged, uint32_t pitch, double (&b)[ahead + 1][2]) const
   {
     const uint32_t from = tc_place_in<8>(at.place[i / 2], i % 2, staged);
 
-    b[i % 2][0] = tc_load_shared(from);
-    b[i % 2][1] = tc_load_shared(from + 2 * pitch);
-  }
-
-  /* Group i; is there another one? */
-  template <int i>
-  __device__ __forceinline__ bool multiply_one(int num, uint32_t staged, uint32_t pitch, double (&b)[2][2], tc_mma_tall_accumulator &sums) const
-  {
-    constexpr int fetched = i + ahead;
-    const bool    more    = fetched % TC_BITTCF_GROUP != 0 || fetched < num;
-
-    if (!more && !ahead) return false;
-    if constexpr (fetched < most) {
-      if (more) fetch<fetched>(staged, pitch, b);
-    }
-    tc_mma_m16n8k4(sums, b[i % 2][0], b[i % 2][1], value[i]);
-    return more;
+    b[i % (ahead + 1)][0] = tc_load_shared(from);
+    b[i % (ahead + 1)][1] = tc_load_shared(from + 2 * pitch);
   }
 
   template <int... i>
-  __device__ __forceinline__ void multiply_each(std::integer_sequence<int, i...>, int num, uint32_t staged, uint32_t pitch, double (&b)[2][2], tc_mma_tall_accumulator &sums) const
+  __device__ __forceinline__ void fetch_each(std::integer_sequence<int, i...>, uint32_t staged, uint32_t pitch, double (&b)[ahead + 1][2]) const
+  {
+    (fetch<i>(staged, pitch, b), ...);
+  }
+
+  /* Group i, if there is one; elements of one that there is not are 0 */
+  template <int i>
+  __device__ __forceinline__ bool multiply_one(int num, uint32_t staged, uint32_t pitch, double (&b)[ahead + 1][2], tc_mma_tall_accumulator &sums) const
+  {
+    if (i > 0 && i % together == 0 && i >= num) return false;
+    if constexpr (i + ahead < most) fetch<i + ahead>(staged, pitch, b);
+    tc_mma_m16n8k4(sums, b[i % (ahead + 1)][0], b[i % (ahead + 1)][1], value[i]);
+    return true;
+  }
+
+  template <int... i>
+  __device__ __forceinline__ void multiply_each(std::integer_sequence<int, i...>, int num, uint32_t staged, uint32_t pitch, double (&b)[ahead + 1][2], tc_mma_tall_accumulator &sums) const
   {
     (multiply_one<i>(num, staged, pitch, b, sums) && ...);
   }

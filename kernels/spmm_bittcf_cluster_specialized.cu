@@ -29,16 +29,36 @@ struct tc_ring {
   }
 };
 
-/* What the matrix has for a cluster into the L2 cache, where a refill may still change it */
-__device__ __forceinline__ void tc_prefetch_next(const tc_bittcf &T, int32_t cluster, int thread)
+/* Elements from `begin` on, to `end`, into the L2 cache, by a warp */
+template <typename Element>
+__device__ __forceinline__ void tc_prefetch_elements(const Element *array, size_t begin, size_t end, int lane)
 {
-  const int lane = thread % tc_warp_size;
+  constexpr size_t together = 16 / sizeof(Element);
 
-  if (cluster >= T.num_clusters) return;
-  tc_prefetch_list(T, cluster, thread, tc_producers);
-#pragma unroll 1
-  for (int32_t w = cluster * T.cluster_windows + thread / tc_warp_size; w < min((cluster + 1) * T.cluster_windows, T.num_windows); w += tc_producer_warps) {
-    tc_prefetch_held_window(T, w, lane, [&](int32_t later, const tc_window &W) { tc_prefetch_window<sizeof(double)>(T, later, W, lane); });
+  begin = begin / together * together;
+  tc_prefetch_bytes(array + begin, static_cast<uint32_t>(sizeof(Element) * ((end + together - 1) / together * together - begin)), lane);
+}
+
+/* What the matrix has for a cluster into the L2 cache, where a refill may still change it: some arrays by each warp of producers, whole, as windows follow each other in them */
+__device__ __forceinline__ void tc_prefetch_whole_cluster(const tc_bittcf &T, int32_t cluster, int thread)
+{
+  const int     lane  = thread % tc_warp_size;
+  const int32_t first = cluster * T.cluster_windows, last = min(first + T.cluster_windows, T.num_windows);
+  const bool    more = last < T.num_windows; // is there a window behind it?
+
+  switch (thread / tc_warp_size) {
+  case 0:
+    tc_prefetch_elements(static_cast<const double *>(T.val), __ldg(&T.window[first].val), more ? __ldg(&T.window[last].val) : static_cast<size_t>(T.num_nonzeros), lane);
+    break;
+  case 1:
+    tc_prefetch_elements(static_cast<const uint4 *>(T.tiles), __ldg(&T.window[first].tiles), more ? __ldg(&T.window[last].tiles) : static_cast<size_t>(T.tile_units), lane);
+    break;
+  case 2:
+    tc_prefetch_elements(T.place, TC_BITTCF_BLOCK * static_cast<size_t>(__ldg(T.place_first + first)), more ? TC_BITTCF_BLOCK * static_cast<size_t>(__ldg(T.place_first + last)) : static_cast<size_t>(T.num_places), lane);
+    break;
+  default:
+    tc_prefetch_elements(T.cluster_list, __ldg(T.cluster_first + cluster), __ldg(T.cluster_first + cluster + 1), lane);
+    tc_prefetch_elements(T.row_id, TC_BITTCF_ROWS * static_cast<size_t>(first), TC_BITTCF_ROWS * static_cast<size_t>(last), lane);
   }
 }
 
@@ -47,7 +67,7 @@ template <int meeting, bool aligned>
 __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_args &args, int32_t n, tc_ring ring, int thread)
 {
   ring.bottom += args.begin + 16 * thread;
-  tc_prefetch_next(T, blockIdx.x, thread);
+  tc_prefetch_whole_cluster(T, blockIdx.x, thread);
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const double *b = args.b;
@@ -64,7 +84,7 @@ __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_
       }
       tc_barrier_arrive_with_copies(ring.full());
       ring.leave();
-      if (left == n) tc_prefetch_next(T, cluster + gridDim.x, thread);
+      if (left == n && cluster != blockIdx.x) tc_prefetch_whole_cluster(T, cluster, thread); // consumers come to it two buffers later
     }
   }
 #pragma unroll 1
@@ -84,17 +104,17 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
   ring.turns = 0;
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
-    const int2                 rows       = now.w >= 0 ? tc_rows_of_sums(T, now.w, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
-    const int32_t              num_groups = now.W.num_groups();
-    tc_held_window<most, true> tiles;
-    tc_held_masks<most>        masks;
+    const int2              rows       = now.w >= 0 ? tc_rows_of_sums(T, now.w, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);
+    const int32_t           num_groups = now.W.num_groups();
+    tc_held_window<most, 2> tiles;
+    tc_held_masks<most>     masks;
 
     if (num_groups > 0) tiles.load_pattern(T, now.W, now.place_first, lane, masks);
     tc_between_kernels(); // for the first cluster
     if (num_groups > 0) tiles.load_values(T, now.W, masks, lane);
     const tc_cluster_window next(T, cluster + gridDim.x);
-    const tc_put_kind              kind = tc_put_kind_of<aligned>(out, rows, lane);
-    double                        *to   = out.c + rows.x + own * out.ldc;
+    const tc_put_kind       kind = tc_put_kind_of<aligned>(out, rows, lane);
+    double                 *to   = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
     for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {
@@ -147,11 +167,13 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
 template <int warps, int most>
 static tc_status tc_launch_specialized(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const auto        kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_specialized_kernel<warps, most, true> : tc_spmm_bittcf_cluster_specialized_kernel<warps, most, false>;
-  tc_cluster_args   fitted = tc_cluster_args_of(T, args);
+  const bool        aligned = tc_pairs_are_aligned(args);
+  const auto        kernel  = aligned ? tc_spmm_bittcf_cluster_specialized_kernel<warps, most, true> : tc_spmm_bittcf_cluster_specialized_kernel<warps, most, false>;
+  tc_cluster_args   fitted  = tc_cluster_args_of(T, args);
   tc_cluster_launch launch;
 
   TC_CALL(tc_fit_clusters(name, kernel, 1, static_cast<int>(fitted.size), tc_barrier_bytes * tc_most_stages, &launch));
+  if (!aligned) launch.limit(2); // L1 is worth more than a third buffer to copies that divide sectors
   fitted.take(launch);
   return tc_launch_line(name, kernel, true, std::min(T->num_clusters, launch.resident), warps * tc_warp_size + tc_producers, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }

@@ -144,11 +144,12 @@ __device__ __forceinline__ void tc_take_registers()
 #endif
 }
 
+/* Volatile: other loads ptxas moves behind the branches that they are written in front of, next to where they are needed */
 __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 {
   double value;
 
-  asm volatile("ld.shared.f64 %0, [%1];" : "=d"(value) : "r"(shared));
+  asm volatile("ld.volatile.shared.f64 %0, [%1];" : "=d"(value) : "r"(shared));
   return value;
 }
 
@@ -171,6 +172,18 @@ __device__ __forceinline__ uint4 tc_load_shared_16(uint32_t shared)
 __device__ __forceinline__ void tc_prefetch(const void *global)
 {
   asm volatile("prefetch.global.L2 [%0];" : : "l"(global));
+}
+
+/* `bytes` bytes, a multiple of 16 as where they begin, into the L2 cache, by a warp */
+__device__ __forceinline__ void tc_prefetch_bytes(const void *global, uint32_t bytes, int lane)
+{
+#if __CUDA_ARCH__ >= 900
+  if (lane == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(global), "r"(bytes) : "memory");
+#else
+  constexpr uint32_t line = 128;
+
+  for (uint32_t at = line * lane; at < bytes; at += line * tc_warp_size) tc_prefetch(static_cast<const char *>(global) + at);
+#endif
 }
 
 /* The same into L1 */
