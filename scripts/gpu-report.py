@@ -69,7 +69,7 @@ def other_sources(folders, digest):
 def read_report(folders, environment):
     """What goes to the JSON file"""
     benches, hosts = ([read_json(os.path.join(folder, name)) for folder in folders] for name in ('bench.json', 'bench-host.json'))
-    bench = next((each for each in benches if each['benchmarks']), benches[0])
+    bench = next((each for each in benches if any(row['op'] == 'spmv' for row in each['benchmarks'])), benches[0]) # shares of the copy's bandwidth are of products with vectors
     measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''), 'other_sources': environment['other_sources'],
