@@ -174,11 +174,11 @@ __device__ __forceinline__ void tc_prefetch(const void *global)
   asm volatile("prefetch.global.L2 [%0];" : : "l"(global));
 }
 
-/* `bytes` bytes, a multiple of 16 as where they begin, into the L2 cache, by a warp */
+/* `bytes` bytes, a multiple of 16 as where they begin, or none, into the L2 cache, by a warp */
 __device__ __forceinline__ void tc_prefetch_bytes(const void *global, uint32_t bytes, int lane)
 {
 #if __CUDA_ARCH__ >= 900
-  if (lane == 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(global), "r"(bytes) : "memory");
+  if (lane == 0 && bytes > 0) asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" : : "l"(global), "r"(bytes) : "memory");
 #else
   constexpr uint32_t line = 128;
 
