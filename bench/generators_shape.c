@@ -53,6 +53,13 @@ static int32_t empty_row(const tc_pattern *P, int32_t i, int32_t *col)
   return 0;
 }
 
+static int32_t island_row(const tc_pattern *P, int32_t i, int32_t *col)
+{
+  uint64_t state = tc_row_state(P, i);
+
+  return i / (P->num_rows / 16 + 1) / 2 == 4 ? tc_stratified(P->num_cols / 2, P->num_cols, &state, col) : 0;
+}
+
 /* Every length at which a row changes its class, its tiles, its segments or the lanes that add them up, and the neighbours of these */
 static int32_t limit_row(const tc_pattern *P, int32_t i, int32_t *col)
 {
@@ -66,6 +73,7 @@ static int32_t limit_row(const tc_pattern *P, int32_t i, int32_t *col)
 static int64_t one(int64_t n) { (void)n; return 1; }
 static int64_t none(int64_t n) { (void)n; return 0; }
 static int64_t triple(int64_t n) { return 3 * n + 7; }
+static int64_t island_cols(int64_t n) { (void)n; return 120; }
 static int64_t ragged_cols(int64_t n) { return n + 217; }
 static int64_t limit_cols(int64_t n) { return n + 68000; }
 
@@ -75,6 +83,7 @@ const tc_kind tc_shape_kinds[] = {
   {{"short",      2003, 1, 1, "size rows of 0 to 5 entries"},                              short_row,  tc_size1, tc_size1,    0},
   {{"skewed",     503,  1, 1, "size rows of 0 to 3 entries, every 97th any length"},       skewed_row, tc_size1, triple,      0},
   {{"limits",     65,   1, 1, "size rows of the lengths where classes change"},            limit_row,  tc_size1, limit_cols,  0},
+  {{"island",     2011, 1, 1, "size rows, all but an eighth of them empty, these of half of 120 columns"}, island_row, tc_size1, island_cols, 0},
   {{"dense_row",  301,  1, 1, "diagonal of size, one full row"},                           dense_row,  tc_size1, tc_size1,    0},
   {{"wide",       97,   1, 1, "size rows, 3 size + 7 columns, 0 to 5 entries per row"},    short_row,  tc_size1, triple,      0},
   {{"tall",       97,   1, 1, "3 size + 7 rows, size columns, 0 to 5 entries per row"},    short_row,  triple,   tc_size1,    0},

@@ -30,7 +30,7 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
   tc_pieces<1>         pieces;
   uint32_t             staged = bottom, unused = top - size;
   tc_held_window<TC_BITTCF_FEW_GROUPS, 0> tiles;
-  tc_held_masks<TC_BITTCF_FEW_GROUPS>         masks;
+  tc_held_masks<TC_BITTCF_FEW_GROUPS>     masks;
 
   pieces.find(T, cluster, threadIdx.x, tc_cluster_threads, aligned);
   pieces.between_kernels();

@@ -44,7 +44,7 @@ __device__ __forceinline__ void tc_prefetch_whole_cluster(const tc_bittcf &T, in
 {
   const int     lane  = thread % tc_warp_size;
   const int32_t first = cluster * T.cluster_windows, last = min(first + T.cluster_windows, T.num_windows);
-  const bool    more = last < T.num_windows; // is there a window behind it?
+  const bool    more  = last < T.num_windows; // is there a window behind it?
 
   switch (thread / tc_warp_size) {
   case 0:
@@ -70,7 +70,7 @@ __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_
   tc_prefetch_whole_cluster(T, blockIdx.x, thread);
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
-    const double *b = args.b;
+    const double             *b = args.b;
     tc_pieces<tc_most_pieces> pieces;
 
     pieces.find(T, cluster, thread, tc_producers, aligned);

@@ -116,7 +116,6 @@ __device__ __forceinline__ void tc_barrier_wait(uint32_t barrier, uint32_t parit
   } while (!over);
 }
 
-
 /* Barrier `id` of the 16 of a thread block, 0 is that of __syncthreads(): so many threads arrive before those of them that wait go on. Whole warps. */
 __device__ __forceinline__ void tc_named_arrive(uint32_t id, uint32_t threads)
 {

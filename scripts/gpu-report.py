@@ -40,16 +40,24 @@ def read_tables(folders, name):
     return [row for folder in folders for row in read_table(os.path.join(folder, name))]
 
 
-def last_results(rows):
-    """Of tests that ran several times the last time; a failure before does not go without a word"""
+def digest_of(folder, otherwise):
+    """Of the sources that a folder's results are of"""
+    return next((row[1] for row in read_table(os.path.join(folder, 'environment.txt')) if row[:1] == ['digest']), otherwise)
+
+
+def last_results(folders, digest):
+    """Of tests that ran several times the last folder's, with a word if that is of other sources; a failure in another one does not go without a word either"""
     tests, failures = {}, {}
-    for name, status, *why in rows:
-        why = why[0] if why else ''
-        if status == 'failed':
-            failures[name] = why
-        elif name in failures:
-            why = f'{why}; failed in a run before: {failures[name]}'
-        tests[name] = {'name': name, 'status': status, 'why': why}
+    for folder in folders:
+        own = digest_of(folder, digest)
+        of = '' if own == digest else f'; of sources `{own[:16]}`'
+        for name, status, *why in read_table(os.path.join(folder, 'results.tsv')):
+            why = (why[0] if why else '') + of
+            if status == 'failed':
+                failures[name] = why
+            elif name in failures:
+                why = f'{why}; failed in another run: {failures[name]}'
+            tests[name] = {'name': name, 'status': status, 'why': why}
     return [tests[name] for name in sorted(tests)]  # the kit has them in the order of their ends
 
 
@@ -73,7 +81,7 @@ def read_report(folders, environment):
     measured = [row for each in benches + hosts for row in each['benchmarks']]
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''), 'other_sources': environment['other_sources'],
-            'tests': last_results(read_tables(folders, 'results.tsv')),
+            'tests': last_results(folders, environment['digest']),
             'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv'))}
 
 

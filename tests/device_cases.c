@@ -19,6 +19,7 @@ static const named_case few_cases[] = {
   {"stencil7",      6    },
   {"nothing",       0    },
   {"laplace27",     4    },
+  {"island",        2011 }, // clusters that have nothing
   {"qcd",           3    },
   {"25d25s",        80   },
   {"lp",            500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows

@@ -336,6 +336,23 @@ static void nonfinite_values_stay_in_their_rows(void **state)
   test_all_cases(check_nonfinite);
 }
 
+/* Rows without entries may make up whole clusters, beside those whose windows have too many groups for the kernel of small ones */
+static void clusters_may_be_empty(void **state)
+{
+  tc_matrix A;
+  tc_bittcf T;
+  int       empty = 0;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("island"), 2011, 1, &A));
+  pack(&A, &T);
+  for (int32_t c = 0; c < T.num_clusters; ++c) empty += T.cluster_first[c] == T.cluster_first[c + 1];
+  if (empty == 0 || empty == T.num_clusters || T.widest_window <= TC_BITTCF_FEW_GROUPS) fail_msg("%d of %d clusters are empty, the widest window has %d groups", empty, T.num_clusters, T.widest_window);
+  print_message("%d of %d clusters of %d windows are empty\n", empty, T.num_clusters, T.cluster_windows);
+  unpack(&T);
+  tc_matrix_free(&A);
+}
+
 /* Grids are recognised, and clusters take neighbouring lines together; in how many windows depends on how many groups they have, and of 12 in how many along a line on how long that is */
 static void grids_are_found(void **state)
 {
@@ -435,6 +452,7 @@ int main(void)
     cmocka_unit_test(every_entry_once),
     cmocka_unit_test(every_row_once),
     cmocka_unit_test(clusters_name_their_columns),
+    cmocka_unit_test(clusters_may_be_empty),
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),

@@ -239,22 +239,6 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
   device_unpack(&M);
 }
 
-/* Elements among rows without entries, as parts of a matrix that other processes multiply have them: whole clusters of windows are empty */
-static void check_empty_rows(const tc_backend *backend, const tc_spmm_kernel *kernel)
-{
-  const int32_t empty = 1600;
-  tc_matrix     A, B;
-
-  if (tc_generate(tc_generator_find("elasticity"), 4, 1, &A) != TC_OK || tc_matrix_create(A.num_rows + 2 * empty, A.num_cols, A.nnz, &B) != TC_OK) device_die("elasticity", tc_last_error());
-  for (int32_t i = 0; i <= B.num_rows; ++i) B.row_ptr[i] = A.row_ptr[i < empty ? 0 : i - empty < A.num_rows ? i - empty : A.num_rows];
-  memcpy(B.col, A.col, (size_t)A.nnz * sizeof *A.col);
-  memcpy(B.val, A.val, (size_t)A.nnz * sizeof *A.val);
-  if (kernel->precision != TC_PRECISION_F64) narrow_spread_values(&B);
-  check_kernel(backend, kernel, "elasticity among empty rows", &B, 0, 1);
-  tc_matrix_free(&A);
-  tc_matrix_free(&B);
-}
-
 /* A launch that fails is reported, and the next one works */
 static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel)
 {
@@ -387,7 +371,6 @@ static void check_all(const tc_backend *backend, const tc_spmm_kernel *kernel)
       tc_matrix_free(&A);
     }
   }
-  if (failed < MAX_FAILURES) check_empty_rows(backend, kernel);
   if (failed < MAX_FAILURES) check_larger(backend, kernel);
   if (kernel->precision != TC_PRECISION_F64) {
     const narrow_checks checks = {backend, kernel, fact};
