@@ -297,7 +297,7 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
     for (int i = 0; i < NUM; ++i) {
       if (small_only && !narrow && (turn + k) % NUM != i) continue;
       if ((kernels[k].suits && !kernels[k].suits(&M.view, columns[i])) || (narrow && columns[i] != 9 && (columns[i] != MOST_COLUMNS || !kernels[k].b_f32))) continue;
-      for (int road = few ? (turn + k) % 3 : 0; road < 3; road += few ? 3 : 1) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], road, road == 1, road == 2, 0});
+      for (int road = few ? (turn + k) % 4 : 0; road < 4; road += few ? 4 : 1) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], road, road % 2, road / 2, 0});
       if (narrow) continue; // products with the transpose of B are in double precision
       for (int is_far = 0; is_far < 2; ++is_far) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], i % 2, 0, is_far, 1});
     }

@@ -139,9 +139,72 @@ static void on_the_host(void **state)
   }
 }
 
+typedef struct {
+  int32_t rows, columns;
+} ones; // a matrix of nothing but ones
+
+static size_t no_scratch(const void *view, int32_t n)
+{
+  (void)view, (void)n;
+  return 0;
+}
+
+/* A kernel that reads floats */
+static tc_status multiply_ones(const void *view, const tc_spmm_args *args, void *stream)
+{
+  const ones *A = view;
+
+  (void)stream;
+  assert_true(args->b_f32);
+  for (int32_t j = 0; j < args->n; ++j) {
+    double sum = 0;
+
+    for (int32_t k = 0; k < A->columns; ++k) sum += tc_floats_of(args)[k + j * args->ldb];
+    for (int32_t i = 0; i < A->rows; ++i) args->c[i + j * args->ldc] = (args->add ? args->c[i + j * args->ldc] : 0) + sum;
+  }
+  return TC_OK;
+}
+
+/* Blocks of floats that are far: what is brought of C must not go where B is, whichever is larger */
+static void expect_far(ones A, int add)
+{
+  enum { N = 5 };
+  static const tc_spmm_kernel kernel  = {"ones", "csr", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, no_scratch, multiply_ones, 0, 1};
+  const tc_backend            backend = device_of();
+  const tc_spmm_options       options = {.scalar = TC_SCALAR_F32};
+  float                      *b = malloc((size_t)A.columns * N * sizeof *b), *c = malloc((size_t)A.rows * N * sizeof *c);
+  const tc_spmm_product       P = {A.columns, A.rows, N, b, A.columns, c, A.rows, add, 0, 1, 1};
+  tc_spmm                    *S;
+
+  assert_true(b != NULL && c != NULL);
+  for (int32_t i = 0; i < N * A.columns; ++i) b[i] = (float)(i % 13);
+  for (int32_t i = 0; i < N * A.rows; ++i) c[i] = (float)(i % 100);
+  ASSERT_OK(tc_spmm_create(&backend, &options, &S));
+  ASSERT_OK(tc_spmm_multiply(S, &kernel, &A, &P, NULL));
+  for (int32_t j = 0; j < N; ++j) {
+    int32_t sum = 0;
+
+    for (int32_t k = j * A.columns; k < (j + 1) * A.columns; ++k) sum += k % 13;
+    for (int32_t i = j * A.rows; i < (j + 1) * A.rows; ++i) assert_int_equal((int)c[i], sum + (add ? i % 100 : 0));
+  }
+  tc_spmm_destroy(&S);
+  free(b);
+  free(c);
+}
+
+static void far_floats(void **state)
+{
+  (void)state;
+  for (int add = 0; add < 2; ++add) {
+    expect_far((ones){2000, 7}, add);
+    expect_far((ones){7, 2000}, add);
+    expect_far((ones){50, 50}, add);
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(on_the_host)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(on_the_host), cmocka_unit_test(far_floats)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -347,6 +347,7 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
   const int     narrow = S->options.scalar == TC_SCALAR_F32, turns = P->b_transposed && !kernel->b_transposed;
   const int64_t rows = P->b_transposed ? n : P->rows_b, columns = P->b_transposed ? P->rows_b : n; // of the block as it is stored
   const int64_t padded = P->b_transposed ? n + n % 2 : rows;                                       // of a copy; columns of even length are read in place
+  const int     in_place = narrow && kernel->b_f32 && !turns;                                     // floats stay floats, where nothing else goes until they are multiplied
   const size_t  size   = tc_scalar_bytes(S->options.scalar);
   const void   *from   = (const char *)P->b + size * (size_t)(P->b_transposed ? first : first * P->ldb);
   void         *copy;
@@ -355,14 +356,14 @@ static tc_status bring_b(tc_spmm *S, const tc_spmm_kernel *kernel, const tc_spmm
   args->ldb          = P->ldb;
   args->b_transposed = P->b_transposed;
   if (P->b_far) {
-    TC_CALL(reserve(S, narrow ? ROOM_NARROW : ROOM_B, (size_t)padded * (size_t)columns * size, &copy));
+    TC_CALL(reserve(S, narrow && !in_place ? ROOM_NARROW : ROOM_B, (size_t)padded * (size_t)columns * size, &copy));
     if (P->b_transposed) TC_CALL(upload_transposed(S, P->rows_b, n, from, P->ldb, padded, copy, stream));
     else TC_CALL(copy_columns(S, 1, rows, n, (void *)from, P->ldb, copy, stream));
     TC_CALL(tc_from_backend(S->backend, S->backend->synchronize(stream))); // the host's array may be pinned, and change as soon as we return
     args->b   = copy;
     args->ldb = padded;
   }
-  args->b_f32 = narrow && kernel->b_f32 && !turns;
+  args->b_f32 = in_place;
   if (narrow && !args->b_f32) {
     TC_CALL(reserve(S, ROOM_B, (size_t)padded * (size_t)columns * sizeof *args->b, &copy));
     TC_CALL(tc_from_backend(S->backend, S->backend->widen(rows, columns, (const float *)(const void *)args->b, args->ldb, copy, padded, stream)));
