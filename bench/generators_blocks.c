@@ -59,6 +59,7 @@ const tc_kind tc_block_kinds[] = {
   {{"0d50s",  210, 1, 1, "size x size in 16 x 32 tiles, half of them 2:4"},               tiles_row, tc_size1, tc_size1, 0, &(const tile_shares){0, 50}},
   {{"25d25s", 210, 1, 1, "size x size in 16 x 32 tiles, a quarter dense, a quarter 2:4"}, tiles_row, tc_size1, tc_size1, 0, &(const tile_shares){25, 25}},
   {{"0d100s", 210, 1, 1, "size x size in 16 x 32 tiles, all of them 2:4"},                tiles_row, tc_size1, tc_size1, 0, &(const tile_shares){0, 100}},
+  {{"100d0s", 210, 1, 1, "size x size in 16 x 32 tiles, all of them dense"},              tiles_row, tc_size1, tc_size1, 0, &(const tile_shares){100, 0}},
   {{NULL}},
 };
 /* clang-format on */

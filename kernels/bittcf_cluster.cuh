@@ -33,6 +33,13 @@ struct tc_held_places {
   }
 };
 
+/* Groups that a window of up to `most` is listed with */
+template <int most>
+constexpr int tc_listed_groups = (most + TC_BITTCF_PLACES - 1) / TC_BITTCF_PLACES * TC_BITTCF_PLACES;
+
+template <int most>
+constexpr int tc_listed_bytes = static_cast<int>(sizeof(uint2)) * tc_listed_groups<most>;
+
 /* The masks of up to `most` groups of a window and the numbers of their first values, those of group 32 p + lane in part p; the whole warp asks for those of one */
 template <int most>
 struct tc_held_masks {
@@ -69,11 +76,22 @@ struct tc_held_masks {
     }
   }
 
+  /* Into shared memory, 8 bytes for each group, for the warp alone, which meets before it reads them */
+  __device__ __forceinline__ void put(uint2 *to, int lane) const
+  {
+#pragma unroll
+    for (int p = 0; p < parts; ++p) {
+      if (tc_warp_size * p + lane < tc_listed_groups<most>) to[tc_warp_size * p + lane] = make_uint2(mask[p], first[p]);
+    }
+  }
+
   __device__ __forceinline__ uint32_t mask_of(int i) const { return __shfl_sync(tc_full_warp, mask[i / tc_warp_size], i % tc_warp_size); }
   __device__ __forceinline__ uint32_t first_of(int i) const { return __shfl_sync(tc_full_warp, first[i / tc_warp_size], i % tc_warp_size); }
 };
 
-/* The warp's window of a cluster; none has no groups */
+/*
+  The warp's window of a cluster; none has no groups. Its base is not needed here, and not loaded: a register that nobody reads gets another use, which then waits for the load.
+*/
 struct tc_cluster_window {
   tc_window W;
   uint32_t  place_first;
@@ -84,8 +102,12 @@ struct tc_cluster_window {
     const int64_t window = (int64_t)cluster * T.cluster_windows + threadIdx.x / tc_warp_size;
 
     if (cluster >= T.num_clusters || window >= T.num_windows) return;
+    const uint32_t *words = reinterpret_cast<const uint32_t *>(T.window + window);
+
     w           = static_cast<int32_t>(window);
-    W           = tc_load_window(T, w);
+    W.val       = __ldg(words);
+    W.tiles     = __ldg(words + 1);
+    W.size      = __ldg(words + 3);
     place_first = __ldg(T.place_first + w);
   }
 };

@@ -9,7 +9,8 @@ constexpr int tc_stage_columns = 16; // of B that are in shared memory together
 
 /*
   Where columns of B are in shared memory. Each begins as far behind 32 bytes as in memory, so that sectors are not divided on their way, nor are copies of 16 bytes. So the pitch is that of
-  B, modulo 32. Lane 4 g + k has columns tc_staged_column(g) and two later: with g from 0 to 3 or from 4 to 7 every fourth one, which begin alike, in different quarters of the banks.
+  B, modulo 32. Lane 4 g + k has columns tc_staged_column(g) and two later: with g from 0 to 3 or from 4 to 7 every fourth one, which begin alike, in different quarters of the banks. With 8
+  columns it has one: every second one with g from 0 to 3, which are in different quarters if B is aligned to 16 bytes.
 */
 struct tc_cluster_args {
   const double *b;
@@ -28,9 +29,10 @@ struct tc_cluster_args {
   }
 };
 
+template <int vectors>
 __device__ __forceinline__ int tc_staged_column(int g)
 {
-  return g % 4 * 4 + g / 4;
+  return vectors == 1 ? g % 2 * 4 + g / 2 % 2 * 2 + g / 4 : g % 4 * 4 + g / 4;
 }
 
 /* Bytes from the beginning of a buffer to row 0 of a column */
@@ -49,30 +51,41 @@ struct tc_held_window {
   tc_held_places<most> at;
 
   /* What a build has left; may come before the wait for the kernel in front, which may be a refill */
-  __device__ __forceinline__ void load_pattern(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane, tc_held_masks<most> &masks)
+  __device__ __forceinline__ void load_places(const tc_bittcf &T, const tc_window &W, uint32_t place_first, int lane)
   {
-    masks.load(T, W, lane);
     if (ahead > 0) at = tc_held_places<most>(); // some place, for groups that there are not
     at.load(T, W.num_groups(), place_first, lane);
-    masks.count(W, lane);
   }
 
-  __device__ __forceinline__ void load_values(const tc_bittcf &T, const tc_window &W, const tc_held_masks<most> &masks, int lane)
+  /* `listed`: the masks of its groups, by tc_held_masks::put(), an address in shared memory. Eight groups at a time, whose masks are there when those before are dealt with. */
+  __device__ __forceinline__ void load_values(const tc_bittcf &T, int num, uint32_t listed, int lane)
   {
-    const int          num = W.num_groups();
+    constexpr int      eight = TC_BITTCF_PLACES;
+    const double      *val   = static_cast<const double *>(T.val);
     const tc_mask_lane element(lane);
+    uint4              two[2][eight / 2]; // masks, and the numbers of their first values, of two groups
+
+    tc_keep(val);
+#pragma unroll
+    for (int j = 0; j < eight; j += 2) two[0][j / 2] = tc_load_shared_16_in_order(listed + 8 * j);
+#pragma unroll
+    for (int i = 0; i < most; i += eight) {
+      if (i >= num) break;
+      const uint4 (&own)[eight / 2] = two[i / eight % 2];
+      uint32_t at[eight];
 
 #pragma unroll
-    for (int i = 0; i < most; ++i) {
-      if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      const uint32_t mask = masks.mask_of(i), next = masks.first_of(i);
-
-      value[i] = __ldcs(static_cast<const double *>(T.val) + (next + element.before(mask))); // without an element: the next one, which there is
-    }
+      for (int j = 0; j < eight; j += 2) {
+        if (i + eight < most) two[(i / eight + 1) % 2][j / 2] = tc_load_shared_16_in_order(listed + 8 * (i + eight + j));
+        at[j]     = own[j / 2].y + element.before(own[j / 2].x);
+        at[j + 1] = own[j / 2].w + element.before(own[j / 2].z);
+      }
 #pragma unroll
-    for (int i = 0; i < most; ++i) { // not before all of them are on their way
-      if (i % TC_BITTCF_PLACES == 0 && i >= num) break;
-      if (!element.is_set(masks.mask_of(i))) value[i] = 0.0;
+      for (int j = 0; j < eight; ++j) tc_keep(at[j]); // all of them before the first load, or one waits for the other
+#pragma unroll
+      for (int j = 0; j < eight; ++j) {
+        if (i + j < most) value[i + j] = tc_load_stream_if(element.is_set(j % 2 ? own[j / 2].z : own[j / 2].x), val + at[j]);
+      }
     }
   }
 
@@ -127,36 +140,66 @@ struct tc_piece {
   bool head; // does the first one come alone, and not with the piece before?
 };
 
-/* Every `threads`-th piece of a cluster, an even number; bit r of each word for piece r */
-template <int num>
-struct tc_pieces {
-  int32_t  row[num]; // the first, -1: none
-  uint32_t next = 0, head = 0;
+/* The list of a cluster; beyond the last one it is empty */
+struct tc_list_range {
+  uint32_t first;
+  int32_t  fours;
 
-  __device__ __forceinline__ void find(const tc_bittcf &T, int32_t cluster, int thread, int threads, bool aligned)
+  __device__ __forceinline__ tc_list_range(const tc_bittcf &T, int32_t cluster) : first(0), fours(0)
   {
-    const uint32_t first = __ldg(T.cluster_first + cluster);
-    const int32_t  fours = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
-    const int32_t  half = thread % 2, aside = half == 0 ? -1 : 1; // the first or the second two rows of four; where to find those that a piece may join
-    int32_t        four[num], beside[num];
+    if (cluster >= T.num_clusters) return;
+    first = __ldg(T.cluster_first + cluster);
+    fours = static_cast<int32_t>(__ldg(T.cluster_first + cluster + 1) - first);
+  }
+};
+
+/* What the list of a cluster says of every `threads`-th piece, an even number: of which four columns it is, and which four is listed beside it; -1: none */
+template <int num>
+struct tc_listed_pieces {
+  int32_t four[num], beside[num];
+
+  __device__ __forceinline__ void load(const tc_bittcf &T, const tc_list_range &list, int thread, int threads, bool aligned)
+  {
+    const int32_t aside = thread % 2 == 0 ? -1 : 1; // where to find those that the first or the second two rows of four may join
 
 #pragma unroll
     for (int r = 0; r < num; ++r) { // all of them on their way
       const int32_t place = (thread + r * threads) / 2, at = place + aside;
 
-      four[r]   = place < fours ? __ldg(T.cluster_list + first + place) : -1;
-      beside[r] = !aligned && at >= 0 && at < fours ? __ldg(T.cluster_list + first + at) : -1;
+      four[r]   = place < list.fours ? __ldg(T.cluster_list + list.first + place) : -1;
+      beside[r] = !aligned && at >= 0 && at < list.fours ? __ldg(T.cluster_list + list.first + at) : -1;
     }
+  }
+};
+
+/* The same as rows of B; bit r of each word for piece r */
+template <int num>
+struct tc_pieces {
+  int32_t  row[num]; // the first, -1: none
+  uint32_t next = 0, head = 0;
+
+  __device__ __forceinline__ void find(const tc_bittcf &T, const tc_listed_pieces<num> &listed, int thread)
+  {
+    const int32_t half = thread % 2, aside = half == 0 ? -1 : 1;
+
     next = head = 0;
 #pragma unroll
     for (int r = 0; r < num; ++r) {
-      const int32_t own    = TC_BITTCF_GROUP * four[r] + 2 * half;
-      const bool    joined = beside[r] >= 0 && beside[r] == four[r] + aside;
+      const int32_t own    = TC_BITTCF_GROUP * listed.four[r] + 2 * half;
+      const bool    joined = listed.beside[r] >= 0 && listed.beside[r] == listed.four[r] + aside;
 
-      row[r] = four[r] >= 0 && own < T.num_cols ? own : -1; // the last four need not be there all
+      row[r] = listed.four[r] >= 0 && own < T.num_cols ? own : -1; // the last four need not be there all
       next |= (half == 0 ? own + 2 < T.num_cols : joined) << r;
       head |= (half == 0 && !joined) << r;
     }
+  }
+
+  __device__ __forceinline__ void find(const tc_bittcf &T, int32_t cluster, int thread, int threads, bool aligned)
+  {
+    tc_listed_pieces<num> listed;
+
+    listed.load(T, tc_list_range(T, cluster), thread, threads, aligned);
+    find(T, listed, thread);
   }
 
   /* tc_between_kernels() when the lists have come: under a condition on them, which holds, or ptxas puts the wait in front of their loads */
@@ -204,15 +247,15 @@ template <int count, bool aligned>
 __device__ __forceinline__ void tc_stage_columns_of(const tc_cluster_args &args, const tc_piece &piece, const double *&from, uint32_t &to)
 {
   if (aligned) tc_stage_aligned<count>(args, from, to);
-  else if (args.stages == 2) tc_stage_every_other<count, true>(args, piece, from, to); // L1 has some room
+  else if (args.stages <= 2) tc_stage_every_other<count, true>(args, piece, from, to); // L1 has some room
   else tc_stage_every_other<count, false>(args, piece, from, to);
 }
 
-/* A piece of `columns` columns on its way, from `from`, its first row in column 0, to `to`. `aligned`: all columns begin at 16 bytes. */
-template <bool aligned>
+/* A piece of `columns` columns, up to `most`, on its way, from `from`, its first row in column 0, to `to`. `aligned`: all columns begin at 16 bytes. */
+template <bool aligned, int most = tc_stage_columns>
 __device__ __forceinline__ void tc_stage_piece(const tc_cluster_args &args, const tc_piece &piece, const double *from, uint32_t to, int32_t columns)
 {
-  columns = min(columns, tc_stage_columns);
+  columns = min(columns, most);
   const int32_t whole = aligned || args.ldb % 2 != 0 ? columns / 4 * 4 : 0; // columns in copies of 16 bytes
 
   if (!piece.both) {
@@ -222,8 +265,8 @@ __device__ __forceinline__ void tc_stage_piece(const tc_cluster_args &args, cons
     }
     return;
   }
-  if (whole == tc_stage_columns) {
-    tc_stage_columns_of<tc_stage_columns, aligned>(args, piece, from, to);
+  if (whole == most) {
+    tc_stage_columns_of<most, aligned>(args, piece, from, to);
     return;
   }
 #pragma unroll 1
@@ -261,29 +304,31 @@ __device__ __forceinline__ void tc_put_eight(double *to, double first, double se
   if (between && (k == 0 || k == 3)) __stcs(to + (k == 3), __dadd_rn(k == 3 ? second : first, 0.0));
 }
 
-/* 16 columns of C of a window; `to` is the lane's first element of them, but not for TC_PUT_ROWS */
-template <bool aligned>
-__device__ __forceinline__ void tc_put_stage(int2 rows, int32_t column, tc_put_kind kind, double *to, const tc_dense_output &out, const tc_mma_tall_accumulator (&sums)[1])
+/* 8 * vectors columns of C of a window; `to` is the lane's first element of them, but not for TC_PUT_ROWS */
+template <bool aligned, int vectors>
+__device__ __forceinline__ void tc_put_stage(int2 rows, int32_t column, tc_put_kind kind, double *to, const tc_dense_output &out, const tc_dense_sums<vectors> (&sums)[1])
 {
-  const int     lane = threadIdx.x % tc_warp_size;
-  const int64_t step = 2 * out.ldc;
+  const int lane = threadIdx.x % tc_warp_size;
 
-  if (kind == TC_PUT_ROWS || column + tc_stage_columns > out.n) tc_put_window<1, 2>(rows, column + tc_staged_column(tc_mma_lane(lane).row), 2, tc_stage_columns, out, sums);
-  else if (aligned || kind == TC_PUT_PAIRS) {
-    tc_put_pair(to, sums[0].c[0], sums[0].c[1]);
-    tc_put_pair(to + step, sums[0].c[2], sums[0].c[3]);
-  } else {
-    tc_put_eight(to, sums[0].c[0], sums[0].c[1], lane);
-    tc_put_eight(to + step, sums[0].c[2], sums[0].c[3], lane);
+  if (kind == TC_PUT_ROWS || column + 8 * vectors > out.n) {
+    tc_put_window<1, vectors>(rows, column + tc_staged_column<vectors>(tc_mma_lane(lane).row), 2, 8 * vectors, out, sums);
+    return;
+  }
+#pragma unroll
+  for (int v = 0; v < vectors; ++v, to += 2 * out.ldc) {
+    if (aligned || kind == TC_PUT_PAIRS) tc_put_pair(to, sums[0].c[2 * v], sums[0].c[2 * v + 1]);
+    else tc_put_eight(to, sums[0].c[2 * v], sums[0].c[2 * v + 1], lane);
   }
 }
 
+template <int vectors>
 static inline tc_cluster_args tc_cluster_args_of(const tc_bittcf *T, const tc_spmm_args *args)
 {
-  constexpr uint32_t sector = 32;
-  const uint32_t     begin = reinterpret_cast<uintptr_t>(args->b) % sector, more = sizeof(double) * (args->ldb % 4), pitch = sector * T->widest_cluster + more, apart = more % 16 == 0 ? sector : 0;
+  constexpr uint32_t sector = 32, columns = 8 * vectors;
+  const uint32_t     begin = reinterpret_cast<uintptr_t>(args->b) % sector, more = sizeof(double) * (args->ldb % 4), fours = vectors == 1 ? T->widest_cluster | 1 : T->widest_cluster;
+  const uint32_t     pitch = sector * fours + more, apart = more == 0 || (vectors == 2 && more == 16) ? sector : 0;
 
-  return {args->b, args->ldb, begin, pitch, apart, (begin + tc_stage_columns * (pitch + apart / 4) + sector - 1) / sector * sector};
+  return {args->b, args->ldb, begin, pitch, apart, (begin + columns * pitch + columns / 4 * apart + sector - 1) / sector * sector};
 }
 
 static inline bool tc_pairs_are_aligned(const tc_spmm_args *args)
@@ -293,3 +338,6 @@ static inline bool tc_pairs_are_aligned(const tc_spmm_args *args)
 
 /* The product where a window has more than TC_BITTCF_FEW_GROUPS groups or clusters have 12 windows; spmm_bittcf_cluster_specialized.cu */
 tc_status tc_spmm_bittcf_cluster_specialized(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream);
+
+/* The same for up to 8 columns; spmm_bittcf_cluster_few.cu */
+tc_status tc_spmm_bittcf_cluster_few(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream);

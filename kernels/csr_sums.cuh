@@ -101,6 +101,22 @@ struct tc_csr_columns<TC_PRECISION_F64, 1> {
   }
 };
 
+/*
+  sum + a b, if so: an addition that is left out or, with `selects`, made and not taken, which is two instructions more. That is for elements of A in shared memory and groups smaller than a
+  warp: an addition that is left out comes with a load that is, one for each element in place of one for two.
+*/
+template <bool selects>
+__device__ __forceinline__ double tc_csr_add(bool so, double a, double b, double sum)
+{
+  if constexpr (selects) {
+    const double further = fma(a, b, sum);
+
+    return so ? further : sum;
+  }
+  if (so) sum = fma(a, b, sum);
+  return sum;
+}
+
 /* Entries of A in shared memory, for the lanes of a group */
 struct tc_csr_entries {
   double  val[tc_csr_batch];
@@ -142,11 +158,10 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
     for (int i = 0; i < ahead; ++i) {
 #pragma unroll
       for (int v = 0; v < vectors * pairs; ++v) {
-        const double2 b       = row[i][v / pairs].pair(v % pairs);
-        const double2 further = make_double2(fma(val[i], b.x, sum[v].x), fma(val[i], b.y, sum[v].y));
+        const double2 b = row[i][v / pairs].pair(v % pairs);
 
-        sum[v].x = done + i < length ? further.x : sum[v].x;
-        sum[v].y = done + i < length ? further.y : sum[v].y;
+        sum[v].x = tc_csr_add<false>(done + i < length, val[i], b.x, sum[v].x);
+        sum[v].y = tc_csr_add<false>(done + i < length, val[i], b.y, sum[v].y);
       }
     }
   }
@@ -243,6 +258,52 @@ __device__ __forceinline__ void tc_csr_sum_streams(const tc_csr_view &A, const t
   }
 }
 
+/* A row of a block, `at` is its place there */
+struct tc_csr_row {
+  int32_t begin, length;
+  int     at;
+};
+
+/* The rows of a block, longest first */
+template <class shape>
+struct tc_csr_block {
+  alignas(16) int32_t key[shape::rows];
+  tc_csr_row          row[shape::rows];
+
+  /*
+    Groups of a warp wait for each other, so they are to sum rows that are alike. Rows that are not summed here, which are heavy or long, have no entries, nor do those beyond the last row
+    of the matrix. The whole block comes here together.
+  */
+  __device__ __forceinline__ void rank(const tc_csr_view &A, int32_t row0)
+  {
+    const int r     = threadIdx.x;
+    int32_t   begin = 0, length = 0, own = 0;
+    int       longer = 0;
+
+    static_assert(shape::rows <= shape::threads && TC_SPMM_SEGMENT <= INT32_MAX / shape::rows, "a thread for each row, and no overflow");
+    if (r < shape::rows) {
+      begin  = A.row_ptr[min(row0 + r, A.num_rows)];
+      length = A.row_ptr[min(row0 + r + 1, A.num_rows)] - begin;
+      length = length < A.heavy_from ? length : 0;
+      own = key[r] = shape::rows * length + r; // no two are equal
+    }
+    __syncthreads();
+    if (r < shape::rows) {
+#pragma unroll
+      for (int i = 0; i < shape::rows; ++i) longer += key[i] > own;
+      row[longer] = {begin, length, r};
+    }
+    __syncthreads();
+  }
+};
+
+/* What group `group` of `groups` takes in round `round` of a list, longest first: whoever has had the longest gets the shortest one next */
+template <int groups>
+__device__ __forceinline__ int tc_csr_item(int round, int group)
+{
+  return groups * round + (round % 2 == 0 ? group : groups - 1 - group);
+}
+
 /*
   The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
   warp come here together, also where there is nothing to sum.
@@ -287,9 +348,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
     __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
 #pragma unroll
     for (int i = 0; i < tc_csr_batch; ++i) {
-      const double further = fma(entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
-
-      sum = done + i < length ? further : sum;
+      sum = tc_csr_add<shape::deep_lanes < tc_warp_size>(done + i < length, entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
     }
   }
   return sum;

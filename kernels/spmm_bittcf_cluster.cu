@@ -6,7 +6,7 @@
   zeros are multiplied, see tc_spmm_bittcf_kernel.
 
   Work:   a thread block per cluster, a warp per window
-  Lanes:  pairs of rows of B when copying; then lane 4 g + k has columns c and c + 2 of B, c by tc_staged_column(g), row k of a group, and element (k, g) of its tile
+  Lanes:  pairs of rows of B when copying; then lane 4 g + k has columns c and c + 2 of B, c by tc_staged_column<2>(g), row k of a group, and element (k, g) of its tile
   Arrays: the view; B, C column-major; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster; args.stages buffers of shared memory.  Needs: sm_80, better sm_90.  Source: tc_bittcf.h; the condensed tiles of Zhao et
@@ -19,7 +19,8 @@ template <bool aligned>
 static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_BITTCF_FEW_GROUPS>) tc_spmm_bittcf_cluster_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ tc_cluster_args args, const __grid_constant__ tc_dense_output out)
 {
   extern __shared__ __align__(128) double tc_staged[];
-  const int            lane = threadIdx.x % tc_warp_size, own = tc_staged_column(tc_mma_lane(lane).row);
+  __shared__ __align__(16) uint2          listed[tc_cluster_threads / tc_warp_size][tc_listed_groups<TC_BITTCF_FEW_GROUPS>];
+  const int            lane = threadIdx.x % tc_warp_size, own = tc_staged_column<2>(tc_mma_lane(lane).row);
   const int32_t        cluster = blockIdx.x, w = cluster * T.cluster_windows + threadIdx.x / tc_warp_size, v = min(w, T.num_windows - 1);
   const tc_window      W           = tc_load_window(T, v);
   const uint32_t       place_first = __ldg(T.place_first + v);
@@ -42,8 +43,12 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
 #pragma unroll 1
   for (int32_t s = 0; s < args.stages - 1; ++s) stage(bottom + s * size, out.n - tc_stage_columns * s);
   if (num_groups > 0) {
-    tiles.load_pattern(T, W, place_first, lane, masks);
-    tiles.load_values(T, W, masks, lane);
+    masks.load(T, W, lane);
+    tiles.load_places(T, W, place_first, lane);
+    masks.count(W, lane);
+    masks.put(listed[threadIdx.x / tc_warp_size], lane);
+    __syncwarp();
+    tiles.load_values(T, num_groups, static_cast<uint32_t>(__cvta_generic_to_shared(listed[threadIdx.x / tc_warp_size])), lane);
   }
   tc_prefetch_cluster(T, cluster + args.resident, lane, [&](int32_t later, const tc_window &L) { tc_prefetch_window<sizeof(double)>(T, later, L, lane); });
   const tc_put_kind kind = tc_put_kind_of<aligned>(out, rows, lane);
@@ -57,7 +62,7 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
     __syncthreads();
     stage(unused, out.n - first - tc_stage_columns * (args.stages - 1));
     if (num_groups > 0) tiles.multiply(num_groups, staged + tc_staged_at(args, own), args.pitch, sums[0]);
-    tc_put_stage<aligned>(rows, first, kind, to, out, sums);
+    tc_put_stage<aligned, 2>(rows, first, kind, to, out, sums);
     unused = staged;
     staged = staged + size == top ? bottom : staged + size;
   }
@@ -66,10 +71,10 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
   const auto        kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_kernel<true> : tc_spmm_bittcf_cluster_kernel<false>;
-  tc_cluster_args   fitted = tc_cluster_args_of(T, args);
+  tc_cluster_args   fitted = tc_cluster_args_of<2>(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, static_cast<int>(fitted.size), 0, &launch));
+  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, static_cast<int>(fitted.size), tc_cluster_threads / tc_warp_size * tc_listed_bytes<TC_BITTCF_FEW_GROUPS>, &launch));
   fitted.take(launch);
   return tc_launch_line(name, kernel, true, T->num_clusters, tc_cluster_threads, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }
@@ -80,25 +85,16 @@ static bool tc_windows_are_small(const tc_bittcf *T)
   return T->cluster_windows == 16 && T->widest_window <= TC_BITTCF_FEW_GROUPS;
 }
 
-/* Does each cluster have a multiprocessor of its own? */
-static bool tc_in_one_round(const tc_bittcf *T)
-{
-  int processors;
-
-  return tc_attribute("tc_spmm_bittcf_cluster_suits", cudaDevAttrMultiProcessorCount, &processors) == TC_OK && T->num_clusters <= processors;
-}
-
 /*
-  Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. That decides with few columns: up to 32 where windows are as soon
-  done as the 5 groups of interpolation:40, up to 8 where they have fewer groups than elements with several unknowns (docs/performance-sectors.md, "Producers and consumers").
+  Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. That decides with up to 32 columns where windows are as soon done as the
+  5 groups of interpolation:40 (docs/performance-sectors.md, "Producers and consumers"; docs/performance-waits.md).
 */
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
   const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
 
   if (T->num_clusters == 0 || T->precision != TC_PRECISION_F64) return 0;
-  if (tc_windows_are_small(T)) return n > 32;
-  return n > 8 || T->num_groups > (int64_t)25 * T->num_windows || tc_in_one_round(T);
+  return !tc_windows_are_small(T) || n > 32;
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)
@@ -114,5 +110,6 @@ extern "C" tc_status tc_spmm_bittcf_cluster_f64(const void *view, const tc_spmm_
   if (T->num_windows == 0) return TC_OK;
   TC_CHECK(T->precision == TC_PRECISION_F64, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
   TC_CALL(tc_check_clusters(name, T));
-  return tc_windows_are_small(T) ? tc_launch_clusters(name, T, args, static_cast<cudaStream_t>(stream)) : tc_spmm_bittcf_cluster_specialized(name, T, args, static_cast<cudaStream_t>(stream));
+  if (tc_windows_are_small(T)) return tc_launch_clusters(name, T, args, static_cast<cudaStream_t>(stream));
+  return (args->n <= 8 ? tc_spmm_bittcf_cluster_few : tc_spmm_bittcf_cluster_specialized)(name, T, args, static_cast<cudaStream_t>(stream));
 }

@@ -1,33 +1,6 @@
-#include "bittcf_cluster_f64.cuh"
+#include "bittcf_ring.cuh"
 
-constexpr int      tc_producer_warps = 4, tc_producers = tc_producer_warps * tc_warp_size;
-constexpr int      tc_most_pieces = (2 * TC_BITTCF_MOST_FOURS + tc_producers - 1) / tc_producers;
-constexpr uint32_t tc_barrier_bytes = 8, tc_register_file = 65536;
-
-/*
-  Buffers in a ring. A barrier in shared memory for each says that copies have arrived; a named one for each and each warp of producers that consumers are done with it. In place of these one of
-  all producers makes them wait for each other, and racecheck does not follow one in shared memory where a lane arrives for a warp.
-*/
-struct tc_ring {
-  uint32_t bottom, size, barriers, stages;
-  uint32_t at = 0, turns = 0; // a buffer, and how often it was left, modulo 2
-
-  __device__ __forceinline__ uint32_t buffer() const { return bottom + at * size; }
-  __device__ __forceinline__ uint32_t full() const { return barriers + tc_barrier_bytes * at; }
-  __device__ __forceinline__ uint32_t empty(int producer_warp) const { return 1 + tc_producer_warps * at + producer_warp; }
-  template <int meeting>
-  __device__ __forceinline__ void arrive() const // as a consumer, of so many threads that meet
-  {
-#pragma unroll
-    for (int p = 0; p < tc_producer_warps; ++p) tc_named_arrive(empty(p), meeting);
-  }
-  __device__ __forceinline__ void leave()
-  {
-    if (++at < stages) return;
-    at = 0;
-    turns ^= 1;
-  }
-};
+constexpr uint32_t tc_register_file = 65536;
 
 /* Elements from `begin` on, to `end`, into the L2 cache, by a warp */
 template <typename Element>
@@ -91,11 +64,11 @@ __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_
   for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) tc_named_wait(ring.empty(thread / tc_warp_size), meeting); // no barrier is left half way
 }
 
-/* The products with the warp's windows of the clusters of a block, out of the buffers as these become full */
+/* The products with the warp's windows of the clusters of a block, out of the buffers as these become full. `listed` has room for the masks of a window. */
 template <int meeting, int most, bool aligned>
-__device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_args &args, const tc_dense_output &out, tc_ring ring, int lane)
+__device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_args &args, const tc_dense_output &out, tc_ring ring, uint2 *listed, int lane)
 {
-  const int         own = tc_staged_column(tc_mma_lane(lane).row);
+  const int         own = tc_staged_column<2>(tc_mma_lane(lane).row);
   tc_cluster_window now(T, blockIdx.x);
 
   ring.bottom += tc_staged_at(args, own);
@@ -109,12 +82,16 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
     tc_held_window<most, 2> tiles;
     tc_held_masks<most>     masks;
 
-    if (num_groups > 0) tiles.load_pattern(T, now.W, now.place_first, lane, masks);
+    masks.load(T, now.W, lane);
+    if (num_groups > 0) tiles.load_places(T, now.W, now.place_first, lane);
+    masks.count(now.W, lane);
+    masks.put(listed, lane);
+    __syncwarp();
     tc_between_kernels(); // for the first cluster
-    if (num_groups > 0) tiles.load_values(T, now.W, masks, lane);
-    const tc_cluster_window next(T, cluster + gridDim.x);
+    if (num_groups > 0) tiles.load_values(T, num_groups, static_cast<uint32_t>(__cvta_generic_to_shared(listed)), lane);
     const tc_put_kind       kind = tc_put_kind_of<aligned>(out, rows, lane);
-    double                 *to   = out.c + rows.x + own * out.ldc;
+    const tc_cluster_window next(T, cluster + gridDim.x); // not before the rows are there: ptxas would wait for both
+    double                 *to = out.c + rows.x + own * out.ldc;
 
 #pragma unroll 1
     for (int32_t first = 0; first < out.n; first += tc_stage_columns, to += tc_stage_columns * out.ldc) {
@@ -124,7 +101,7 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
       if (num_groups > 0) tiles.multiply(num_groups, ring.buffer(), args.pitch, sums[0]);
       ring.arrive<meeting>();
       ring.leave();
-      tc_put_stage<aligned>(rows, first, kind, to, out, sums);
+      tc_put_stage<aligned, 2>(rows, first, kind, to, out, sums);
     }
     now = next;
   }
@@ -135,7 +112,7 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
   multiply, and neither waits for more than a buffer. So warps that load their next tiles do not keep the tensor cores from those of another warp, nor copies from coming.
 
   Work:   clusters blockIdx.x, blockIdx.x + gridDim.x, ...; a warp per window, and four more
-  Lanes:  a producer brings pairs of rows of B; lane 4 g + k of a consumer has columns c and c + 2 of B, c by tc_staged_column(g), row k of a group, and element (k, g) of its tile
+  Lanes:  a producer brings pairs of rows of B; lane 4 g + k of a consumer has columns c and c + 2 of B, c by tc_staged_column<2>(g), row k of a group, and element (k, g) of its tile
   Arrays: the view; B, C column-major; all device
   Writes: C once for each row
   Launch: 32 threads per window of a cluster and 128 more, a block per multiprocessor; args.stages buffers of shared memory.  Needs: sm_80; on sm_90a, which all of sm_90 are,
@@ -146,6 +123,7 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
 {
   extern __shared__ __align__(128) double tc_staged[];
   __shared__ __align__(8) uint64_t     barriers[tc_most_stages];
+  __shared__ __align__(16) uint2       listed[warps][tc_listed_groups<most>];
   constexpr int registers = tc_register_file / (warps * tc_warp_size + tc_producers) / 8 * 8; // of each thread when the block begins; ptxas takes all that the launch bounds allow
   constexpr int meeting = (warps + 1) * tc_warp_size; // consumers and a warp of producers
   constexpr int few = aligned ? 32 : 56, many = (registers * (warps + tc_producer_warps) - few * tc_producer_warps) / warps / 8 * 8;
@@ -157,7 +135,7 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
   __syncthreads();
   if (warp < warps) {
     tc_take_registers<many>();
-    tc_consume<meeting, most, aligned>(T, args, out, ring, lane);
+    tc_consume<meeting, most, aligned>(T, args, out, ring, listed[warp], lane);
   } else {
     tc_give_registers<few>();
     tc_produce<meeting, aligned>(T, args, out.n, ring, threadIdx.x - warps * tc_warp_size);
@@ -169,10 +147,10 @@ static tc_status tc_launch_specialized(const char *name, const tc_bittcf *T, con
 {
   const bool        aligned = tc_pairs_are_aligned(args);
   const auto        kernel  = aligned ? tc_spmm_bittcf_cluster_specialized_kernel<warps, most, true> : tc_spmm_bittcf_cluster_specialized_kernel<warps, most, false>;
-  tc_cluster_args   fitted  = tc_cluster_args_of(T, args);
+  tc_cluster_args   fitted  = tc_cluster_args_of<2>(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, 1, static_cast<int>(fitted.size), tc_barrier_bytes * tc_most_stages, &launch));
+  TC_CALL(tc_fit_clusters(name, kernel, 1, static_cast<int>(fitted.size), tc_ring_bytes + warps * tc_listed_bytes<most>, &launch));
   if (!aligned) launch.limit(2); // L1 is worth more than a third buffer to copies that divide sectors
   fitted.take(launch);
   return tc_launch_line(name, kernel, true, std::min(T->num_clusters, launch.resident), warps * tc_warp_size + tc_producers, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));

@@ -153,8 +153,8 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
-          heavy row. Of the other rows a group owns one after the other of the block's: with `deep` in the same way, else all columns, 2 * pairs * vectors for each lane;
-          with `stream` its rows follow each other and are summed as one stream of entries
+          heavy row. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
+          each lane; with `stream` its rows follow each other and are summed as one stream of entries
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by the whole group at once or, with `deep` and
           `stream`, by one of its lanes for all
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
@@ -179,35 +179,41 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   }
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
 
-  if constexpr (!shape::stream) tc_wait_for_kernel_before(); // a stream does when it knows its rows
   if constexpr (shape::stream) {
     __shared__ int32_t start[shape::rows + 1];
 
     tc_csr_sum_streams<shape>(A, B, row0, args.n, start, tile);
-  } else if constexpr (shape::deep) {
-    static_assert(shape::rows * shape::chunks % deep_groups == 0, "all groups of a warp sum equally many times");
-    for (int i = deep_group; i < shape::rows * shape::chunks; i += deep_groups) {
-      const int     r = i / shape::chunks, j = i % shape::chunks * deep_lanes + deep_lane;
-      const int32_t row = min(row0 + r, A.num_rows - 1), begin = A.row_ptr[row], end = A.row_ptr[row + 1];
-      const bool    used = row0 + r < A.num_rows && end - begin < A.heavy_from;
-      const double  sum  = tc_csr_sum_deep<shape>(A, begin, used ? end : begin, B, args.n, j, entries[deep_group]);
-
-      tile[r * pitch + j] = sum;
-    }
   } else {
-    const int lane = threadIdx.x % lanes;
+    __shared__ tc_csr_block<shape> block;
 
-    for (int r = threadIdx.x / lanes; r < shape::rows && row0 + r < A.num_rows; r += groups) {
-      const int32_t begin = A.row_ptr[row0 + r], length = A.row_ptr[row0 + r + 1] - begin;
-      double2       sum[shape::vectors * shape::pairs] = {};
+    block.rank(A, row0);
+    tc_wait_for_kernel_before();
+    if constexpr (shape::deep) {
+      static_assert(shape::rows * shape::chunks % deep_groups == 0, "all groups of a warp sum equally many times");
+#pragma unroll 1
+      for (int i = 0; i < shape::rows * shape::chunks / deep_groups; ++i) {
+        const int        item = tc_csr_item<deep_groups>(i, deep_group), j = item % shape::chunks * deep_lanes + deep_lane;
+        const tc_csr_row row  = block.row[item / shape::chunks];
 
-      if (length > 0 && length < A.heavy_from) tc_csr_sum<shape>(A.col + begin, A.val + begin, length, B, args.n, lane, sum);
+        tile[row.at * pitch + j] = tc_csr_sum_deep<shape>(A, row.begin, row.begin + row.length, B, args.n, j, entries[deep_group]);
+      }
+    } else {
+      const int lane = threadIdx.x % lanes;
+
+      static_assert(shape::rows % groups == 0, "all groups sum equally many times");
+#pragma unroll 1
+      for (int i = 0; i < shape::rows / groups; ++i) {
+        const tc_csr_row row = block.row[tc_csr_item<groups>(i, threadIdx.x / lanes)];
+        double2          sum[shape::vectors * shape::pairs] = {};
+
+        if (row.length > 0) tc_csr_sum<shape>(A.col + row.begin, A.val + row.begin, row.length, B, args.n, lane, sum);
 #pragma unroll
-      for (int v = 0; v < shape::vectors * shape::pairs; ++v) {
-        double *to = tile + r * pitch + 2 * shape::pairs * (lanes * (v / shape::pairs) + lane) + 2 * (v % shape::pairs);
+        for (int v = 0; v < shape::vectors * shape::pairs; ++v) {
+          double *to = tile + row.at * pitch + 2 * shape::pairs * (lanes * (v / shape::pairs) + lane) + 2 * (v % shape::pairs);
 
-        to[0] = sum[v].x;
-        to[1] = sum[v].y;
+          to[0] = sum[v].x;
+          to[1] = sum[v].y;
+        }
       }
     }
   }

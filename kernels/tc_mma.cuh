@@ -143,6 +143,15 @@ __device__ __forceinline__ void tc_take_registers()
 #endif
 }
 
+/* A streaming load under a condition, 0.0 without, and no branch */
+__device__ __forceinline__ double tc_load_stream_if(bool so, const double *global)
+{
+  double value;
+
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.f64 %0, 0d0000000000000000; @p ld.global.cs.f64 %0, [%1]; }" : "=d"(value) : "l"(global), "r"((uint32_t)so));
+  return value;
+}
+
 /* Volatile: other loads ptxas moves behind the branches that they are written in front of, next to where they are needed */
 __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 {
@@ -150,6 +159,24 @@ __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 
   asm volatile("ld.volatile.shared.f64 %0, [%1];" : "=d"(value) : "r"(shared));
   return value;
+}
+
+/* The same under a condition, 0.0 without, and no branch */
+__device__ __forceinline__ double tc_load_shared_if(bool so, uint32_t shared)
+{
+  double value;
+
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; mov.f64 %0, 0d0000000000000000; @p ld.volatile.shared.f64 %0, [%1]; }" : "=d"(value) : "r"(shared), "r"((uint32_t)so));
+  return value;
+}
+
+/* Volatile for the same reason */
+__device__ __forceinline__ uint4 tc_load_shared_16_in_order(uint32_t shared)
+{
+  uint4 four;
+
+  asm volatile("ld.volatile.shared.v4.u32 {%0,%1,%2,%3}, [%4];" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "r"(shared));
+  return four;
 }
 
 __device__ __forceinline__ uint2 tc_load_shared_8(uint32_t shared)

@@ -19,7 +19,6 @@ static const named_case few_cases[] = {
   {"stencil7",      6    },
   {"nothing",       0    },
   {"laplace27",     4    },
-  {"island",        2011 }, // clusters that have nothing
   {"qcd",           3    },
   {"25d25s",        80   },
   {"lp",            500  }, // a third of the entries in segments, which the last one to arrive adds up; long rows
@@ -32,6 +31,8 @@ static const named_case few_cases[] = {
   {"webbase",       6000 }, // streams beside segments
   {"lp",            61   }, // clusters of 8 windows
   {"0d100s",        210  }, // the same; here blocks are aligned, too
+  {"island",        2011 }, // clusters that have nothing
+  {"100d0s",        210  }, // clusters whose values shared memory does not hold beside rows of B
 };
 
 /*

@@ -163,12 +163,13 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
 {
   static const struct {
     const char *name;
-    int32_t     size, widths[4];
+    int32_t     size, widths[6]; // 0: no more
     int         small;
   } larger[] = {
-    {"stencil27",  28,    {40, 64, 100, 128}, 0},
-    {"elasticity", 18,    {40, 64, 100, 128}, 0},
-    {"like_pwtk",  12011, {8, 40, 64, 128},   0}, // clusters of 8 windows; those of the two above have 16 and 12
+    {"stencil27",  28,    {40, 64, 100, 128, 8, 16}, 0},
+    {"elasticity", 18,    {40, 64, 100, 128, 8, 16}, 0},
+    {"elasticity", 19,    {8, 3, 40, 9, 16, 128},    0}, // columns of B do not begin at whole sectors
+    {"like_pwtk",  30011, {8, 40, 64, 128, 5, 16},   0}, // clusters of 8 windows, three and more for each multiprocessor; those of the three above have 16, 12 and 12
     {"stencil7",   48,    {40, 64, 100, 128}, 0},
     {"four",       190,   {40, 64, 100, 128}, 0},
     {"webbase",    20011, {40, 64, 100, 128}, 0},
@@ -193,7 +194,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
       N = narrow_expect(&A, kernel->precision, narrow_segment(kernel->format), 128, 7, 0);
     }
     M = device_pack(backend, kernel->format, kernel->precision, &A, 1);
-    for (int w = 0; w < 4 && failed < MAX_FAILURES; ++w) {
+    for (int w = 0; w < 6 && larger[i].widths[w] > 0 && failed < MAX_FAILURES; ++w) {
       const int32_t n = larger[i].widths[w];
       const layout  L = layout_of(&A, w);
 
