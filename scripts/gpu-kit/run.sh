@@ -7,6 +7,7 @@
 #   sanitize   compute-sanitizer memcheck and racecheck on every kernel
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
+#   blocks     ex2 alone
 #   twogpus    some of them on two processes, where the machine has two GPUs, with the machine's Open MPI, which copies through the host
 #   twoaware   the same with the kit's CUDA-aware one
 #   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
@@ -315,7 +316,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|solves|twogpus|twoaware|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|blocks|twogpus|twoaware|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

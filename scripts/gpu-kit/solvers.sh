@@ -142,14 +142,20 @@ stage_solves() {
   compare ex56_gamg_49 1 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
 }
 
+# Blocks of right-hand sides
+stage_blocks() {
+  flavour opt
+  blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
+  blocks_of ex2_129 1 -coarse 5 -levels 6 -columns 32 -method mg
+  blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
+}
+
 stage_solvers() {
   local graph points
   stage_solves
   split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
   for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 "${gamg[@]}" -ne "$points"; done
-  blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
-  blocks_of ex2_129 1 -coarse 5 -levels 6 -columns 32 -method mg
-  blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
+  stage_blocks
   narrow_preconditioner 100
   for graph in email-enron p2p-gnutella31; do
     [ ! -f "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz" ] || graph_convolution "$AIJTCCUSPARSE_MATRICES/$graph.mtx.gz"
