@@ -32,4 +32,21 @@ struct tc_ring {
     at = 0;
     turns ^= 1;
   }
+
+  /* As a consumer, before the first cluster: all buffers are empty */
+  template <int meeting>
+  __device__ __forceinline__ void open()
+  {
+#pragma unroll 1
+    for (uint32_t s = 0; s < stages; ++s, leave()) arrive<meeting>();
+    turns = 0;
+  }
+
+  /* As a producer, behind the last one: no barrier is left half way */
+  template <int meeting>
+  __device__ __forceinline__ void close(int producer_warp)
+  {
+#pragma unroll 1
+    for (uint32_t s = 0; s < stages; ++s, leave()) tc_named_wait(empty(producer_warp), meeting);
+  }
 };

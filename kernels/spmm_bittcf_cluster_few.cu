@@ -66,8 +66,7 @@ __device__ __forceinline__ void tc_produce_few(const tc_bittcf &T, const tc_few_
     ring.leave();
     values = later;
   }
-#pragma unroll 1
-  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) tc_named_wait(ring.empty(thread / tc_warp_size), meeting); // no barrier is left half way
+  ring.close<meeting>(thread / tc_warp_size);
 }
 
 /* The warp's window of a cluster, and where its values are: from number `base` on in the buffer, if those up to `end` have room there */
@@ -139,9 +138,7 @@ __device__ __forceinline__ void tc_consume_few(const tc_bittcf &T, const tc_few_
   tc_passing_window<most> tiles;
   tc_held_masks<most>     masks;
 
-#pragma unroll 1
-  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) ring.arrive<meeting>(); // all buffers are empty
-  ring.turns = 0;
+  ring.open<meeting>();
   tc_keep(ring.barriers); // not to be made again, from a register whose number comes as late as a load
   tc_keep(ring.bottom);
   tiles.load(T, now, lane);
@@ -212,7 +209,7 @@ template <int warps, int most>
 static tc_status tc_launch_few(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
   const auto            kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_few_kernel<warps, most, true> : tc_spmm_bittcf_cluster_few_kernel<warps, most, false>;
-  const tc_cluster_args dense  = tc_cluster_args_of<1>(T, args);
+  tc_cluster_args       dense  = tc_cluster_args_of<1>(T, args);
   const int             most_values = static_cast<int>(sizeof(double)) * TC_BITTCF_ROWS * TC_BITTCF_GROUP * T->cluster_windows * T->widest_window;
   int                   room, processors;
 
@@ -220,6 +217,7 @@ static tc_status tc_launch_few(const char *name, const tc_bittcf *T, const tc_sp
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
   const int capacity = std::min((room - tc_ring_bytes - warps * tc_listed_bytes<most>) / tc_few_stages - static_cast<int>(dense.size), most_values) / 32 * 32, bytes = tc_few_stages * (static_cast<int>(dense.size) + capacity);
 
+  dense.stages = tc_few_stages;
   TC_CHECK(capacity >= 0, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, room);
   TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
   return tc_launch_line(name, kernel, true, std::min(T->num_clusters, processors), warps * tc_warp_size + tc_producers, bytes, stream, *T, tc_few_args{dense, static_cast<uint32_t>(capacity)}, tc_output_of(T, args, nullptr));

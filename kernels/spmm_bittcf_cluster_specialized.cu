@@ -60,8 +60,7 @@ __device__ __forceinline__ void tc_produce(const tc_bittcf &T, const tc_cluster_
       if (left == n && cluster != blockIdx.x) tc_prefetch_whole_cluster(T, cluster, thread); // consumers come to it two buffers later
     }
   }
-#pragma unroll 1
-  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) tc_named_wait(ring.empty(thread / tc_warp_size), meeting); // no barrier is left half way
+  ring.close<meeting>(thread / tc_warp_size);
 }
 
 /* The products with the warp's windows of the clusters of a block, out of the buffers as these become full. `listed` has room for the masks of a window. */
@@ -72,9 +71,7 @@ __device__ __forceinline__ void tc_consume(const tc_bittcf &T, const tc_cluster_
   tc_cluster_window now(T, blockIdx.x);
 
   ring.bottom += tc_staged_at(args, own);
-#pragma unroll 1
-  for (uint32_t s = 0; s < ring.stages; ++s, ring.leave()) ring.arrive<meeting>(); // all buffers are empty
-  ring.turns = 0;
+  ring.open<meeting>();
 #pragma unroll 1
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const int2              rows       = now.w >= 0 ? tc_rows_of_sums(T, now.w, lane) : make_int2(TC_BITTCF_NO_ROW, TC_BITTCF_NO_ROW);

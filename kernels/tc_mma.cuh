@@ -170,7 +170,7 @@ __device__ __forceinline__ double tc_load_shared_if(bool so, uint32_t shared)
   return value;
 }
 
-/* Volatile for the same reason */
+/* Volatile for the reason above */
 __device__ __forceinline__ uint4 tc_load_shared_16_in_order(uint32_t shared)
 {
   uint4 four;
