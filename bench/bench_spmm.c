@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, WARM_UP_SIZE = 500, NUM_VALUES = MAT_AIJTCCUSPARSE_SPMM_SPARSE24 + 1 };
+enum { MAX_CANDIDATES = SPMM_MAX_WAYS + SPMM_MAX_BASELINES, MAX_GROUPS = 101, WARM_UP_SIZE = 500, NUM_VALUES = MAT_AIJTCCUSPARSE_SPMM_SPARSE24 + 1, STEADY = 200 };
 
 #define SETTLE_SECONDS 0.05
 
@@ -194,14 +194,15 @@ static PetscErrorCode TimeFirst(const Round *R, int spmm, double *ms)
 }
 
 /*
-  Multiplies until what is chosen is packed; products straight from CSR before that, and the value of the option that asks for what has multiplied last. Those that
-  are straight from CSR after so long stay that here. No option tells what multiplies with the transpose: tiles of it are there after so long if they pay.
+  Multiplies until what is chosen is packed, STEADY times at least, as another format may follow the first; products straight from CSR before that, and the value of the option that asks for
+  what has multiplied last. Those that are straight from CSR after so long stay that here. No option tells what multiplies with the transpose: tiles of it are there after so long if they pay.
 */
 static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *straight, int *settled)
 {
   static const char *const kernels[] = {"", "tc_spmm_bittcf_f64", "tc_spmm_bittcf_cluster_f64", "tc_spmm_hybrid_f64", "tc_spmm_csr_f64"}; /* in the order of the option's values */
   const double             begin     = bench_wall();
   const char              *kernel    = NULL;
+  int                      products  = 0;
 
   PetscFunctionBeginUser;
   *straight = 0;
@@ -213,7 +214,7 @@ static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *s
       if (strcmp(kernel, kernels[k]) == 0) *settled = k;
     }
     *straight += *settled == MAT_AIJTCCUSPARSE_SPMM_TCA;
-  } while ((*settled == MAT_AIJTCCUSPARSE_SPMM_TCA || R->spmm->mode == SPMM_ATB) && spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO && bench_wall() < begin + SETTLE_SECONDS);
+  } while ((*settled == MAT_AIJTCCUSPARSE_SPMM_TCA || R->spmm->mode == SPMM_ATB || ++products < STEADY) && spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO && bench_wall() < begin + SETTLE_SECONDS);
   if (*settled == MAT_AIJTCCUSPARSE_SPMM_TCA) *straight = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -60,6 +60,16 @@ static int32_t island_row(const tc_pattern *P, int32_t i, int32_t *col)
   return i / (P->num_rows / 16 + 1) / 2 == 4 ? tc_stratified(P->num_cols / 2, P->num_cols, &state, col) : 0;
 }
 
+/* Rows as long as their neighbours, short ones and long ones, half of 800 columns that move along with them */
+static int32_t wave_row(const tc_pattern *P, int32_t i, int32_t *col)
+{
+  uint64_t      state  = tc_row_state(P, i);
+  const int32_t length = tc_stratified(130 + 4 * (i % 200 < 100 ? i % 200 : 200 - i % 200), 800, &state, col);
+
+  for (int32_t k = 0; k < length; ++k) col[k] += i;
+  return length;
+}
+
 /* Every length at which a row changes its class, its tiles, its segments or the lanes that add them up, and the neighbours of these */
 static int32_t limit_row(const tc_pattern *P, int32_t i, int32_t *col)
 {
@@ -76,6 +86,7 @@ static int64_t triple(int64_t n) { return 3 * n + 7; }
 static int64_t island_cols(int64_t n) { (void)n; return 120; }
 static int64_t ragged_cols(int64_t n) { return n + 217; }
 static int64_t limit_cols(int64_t n) { return n + 68000; }
+static int64_t wave_cols(int64_t n) { return n + 800; }
 
 const tc_kind tc_shape_kinds[] = {
   {{"ragged",     331,  1, 1, "size rows of 0 to 300 entries"},                            ragged_row, tc_size1, ragged_cols, 0},
@@ -84,6 +95,7 @@ const tc_kind tc_shape_kinds[] = {
   {{"skewed",     503,  1, 1, "size rows of 0 to 3 entries, every 97th any length"},       skewed_row, tc_size1, triple,      0},
   {{"limits",     65,   1, 1, "size rows of the lengths where classes change"},            limit_row,  tc_size1, limit_cols,  0},
   {{"island",     2011, 1, 1, "size rows, all but an eighth of them empty, these of half of 120 columns"}, island_row, tc_size1, island_cols, 0},
+  {{"wave",       400,  1, 1, "size rows of 130 to 530 entries, as many as their neighbours have, in a band"}, wave_row, tc_size1, wave_cols, 0},
   {{"dense_row",  301,  1, 1, "diagonal of size, one full row"},                           dense_row,  tc_size1, tc_size1,    0},
   {{"wide",       97,   1, 1, "size rows, 3 size + 7 columns, 0 to 5 entries per row"},    short_row,  tc_size1, triple,      0},
   {{"tall",       97,   1, 1, "3 size + 7 rows, size columns, 0 to 5 entries per row"},    short_row,  triple,   tc_size1,    0},

@@ -269,11 +269,11 @@ template <typename Output>
 static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)
 {
   const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int32_t rows = TC_BITTCF_ROWS, r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
+  const int32_t rows = tc_bittcf_long_rows(&T), r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
   double        sum  = 0.0;
 
   if (column >= out.n) return;
-  const double *partial = out.partial + (int64_t)rows * T.long_first[r / rows] + r % rows + column * out.slots;
+  const double *partial = out.partial + tc_bittcf_slot(&T, r) + column * out.slots;
   const int32_t num     = T.long_segments[r];
 
 #pragma unroll 16

@@ -92,33 +92,47 @@ static tc_status tc_choose_order(tc_build &B)
   return TC_OK;
 }
 
+/* The windows of long rows: where those of each block begin, and how many there are */
+static tc_status tc_place_long_rows(tc_build &B)
+{
+  const int64_t num = (int64_t)tc_bittcf_long_blocks(&B.T) + 1;
+
+  TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of(num, tc_build_threads), tc_build_threads, B.stream, B.T, B.long_first));
+  TC_CALL(tc_scan(B, B.long_first, num, tc_plus()));
+  TC_CALL(tc_tell(B, &B.answer->num_segments, &B.news->num_segments));
+  TC_CALL(tc_tell(B, &B.answer->long_windows, B.long_first + num - 1));
+  TC_CALL(tc_wait(B));
+  B.T.num_segments = B.answer->num_segments;
+  return TC_OK;
+}
+
 /* Long rows, if there are any: the list of them, and the windows that they add */
 static tc_status tc_list_long_rows(tc_build &B)
 {
-  const tc_csr_local *A      = B.A;
-  const int32_t       blocks = tc_bittcf_long_blocks(&B.T);
+  const tc_csr_local *A = B.A;
 
+  B.T.long_windows = 1;
   if (B.T.num_long == 0) return TC_OK;
   TC_CALL(tc_scan_bytes<int32_t>(B, (int64_t)A->num_rows + 1, tc_plus()));
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) {
     C.cut(B.flag, (int64_t)A->num_rows + 1);
     C.cut(B.long_row, B.T.num_long);
     C.cut(B.long_segments, B.T.num_long);
-    C.cut(B.long_first, (int64_t)blocks + 1);
+    C.cut(B.long_first, blocks_of(B.T.num_long, TC_BITTCF_ROWS) + 1); // or less
     C.cut(B.cub, (int64_t)B.cub_bytes);
   }));
   TC_CALL(tc_launch("tc_build_bittcf_flags", tc_build_bittcf_flags_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag));
   TC_CALL(tc_scan(B, B.flag, (int64_t)A->num_rows + 1, tc_plus()));
   TC_CALL(tc_launch("tc_build_bittcf_long", tc_build_bittcf_long_kernel, blocks_of(A->num_rows, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, B.flag, B.long_row, B.long_segments, B.news));
-  TC_CALL(tc_launch("tc_build_bittcf_blocks", tc_build_bittcf_blocks_kernel, blocks_of((int64_t)blocks + 1, tc_build_threads), tc_build_threads, B.stream, B.T.num_long, B.long_segments, B.long_first));
-  TC_CALL(tc_scan(B, B.long_first, (int64_t)blocks + 1, tc_plus()));
-  TC_CALL(tc_tell(B, &B.answer->num_segments, &B.news->num_segments));
-  TC_CALL(tc_tell(B, &B.answer->long_windows, B.long_first + blocks));
-  TC_CALL(tc_wait(B));
   B.T.long_row      = B.long_row;
   B.T.long_segments = B.long_segments;
-  B.T.num_segments  = B.answer->num_segments;
-  B.T.num_windows += B.answer->long_windows;
+  B.T.long_windows  = TC_BITTCF_LONG_WINDOWS;
+  TC_CALL(tc_place_long_rows(B));
+  if (tc_bittcf_is_sparse(&B.T, B.answer->long_windows)) {
+    B.T.long_windows = 1;
+    TC_CALL(tc_place_long_rows(B));
+  }
+  tc_bittcf_add_windows(&B.T, B.answer->long_windows);
   return TC_OK;
 }
 

@@ -47,19 +47,18 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_long_
 
   Work:   a block of long rows per thread, and one more
   Lanes:  consecutive blocks
-  Arrays: long_segments [num_long]; windows [blocks + 1]; all device
+  Arrays: long_segments [num_long] of the view, whose long_windows is set; windows [blocks + 1]; all device
   Writes: windows once each, 0 behind the last
   Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_blocks_kernel(int32_t num_long, const int32_t *__restrict__ long_segments, int32_t *__restrict__ windows)
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_blocks_kernel(const __grid_constant__ tc_bittcf T, int32_t *__restrict__ windows)
 {
-  constexpr int32_t rows = TC_BITTCF_ROWS;
-  const int32_t     b    = blockIdx.x * tc_build_threads + threadIdx.x, blocks = (num_long + rows - 1) / rows;
-  int32_t           longest = 0;
+  const int32_t b = blockIdx.x * tc_build_threads + threadIdx.x, rows = tc_bittcf_long_rows(&T);
+  int32_t       longest = 0;
 
-  if (b > blocks) return;
-  for (int32_t r = rows * b; r < min(rows * (b + 1), num_long); ++r) longest = max(longest, long_segments[r]);
-  windows[b] = longest;
+  if (b > tc_bittcf_long_blocks(&T)) return;
+  for (int32_t r = rows * b; r < min(rows * (b + 1), T.num_long); ++r) longest = max(longest, T.long_segments[r]);
+  windows[b] = T.long_windows * longest;
 }
 
 /* What a packed row is, where it begins in CSR and how many entries it has */
@@ -88,7 +87,7 @@ __device__ __forceinline__ tc_packed_row tc_packed_row_at(const tc_bittcf &T, co
     if (T.long_first[middle] <= v) low = middle;
     else high = middle - 1;
   }
-  const int32_t r = rows * low + i, s = v - T.long_first[low];
+  const int32_t in_block = v - T.long_first[low], s = in_block / T.long_windows, r = rows * (T.long_windows * low + in_block % T.long_windows) + i;
 
   if (r >= T.num_long || s >= T.long_segments[r]) return {TC_BITTCF_NO_ROW, 0, 0};
   const int32_t row = T.long_row[r], first = row_ptr[row] + TC_SPMM_SEGMENT * s;

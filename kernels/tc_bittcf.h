@@ -6,9 +6,10 @@
   up by itself. Eight packed rows are a window. row_id says what a packed row is: a row of the matrix, or ~slot, slot the place of a segment's sum among the partial
   sums, or TC_BITTCF_NO_ROW. csr_first: its first entry in CSR, 0 if it has none. Windows of rows come before those of segments.
 
-  Windows of rows: tc_bittcf_order says which rows meet, or the pattern's row_order does, and tc_bittcf_order, natural order then, which places in that. Windows of segments: long rows in blocks of 8; the windows of a block, from window long_first[block] after
-  those of rows on, hold the first segment of each row of the block, then the second, and so on: segment s of long row r is packed row, and slot,
-  8 * (long_first[r / 8] + s) + r % 8, counted from the first window of segments.
+  Windows of rows: tc_bittcf_order says which rows meet, or the pattern's row_order does, and tc_bittcf_order, natural order then, which places in that. Windows of segments: long rows in blocks of
+  8 * long_windows; the windows of a block, from window long_first[block] after those of rows on, hold the first segment of each row of the block, long_windows windows, then the second, and so on.
+  tc_bittcf_slot() says which slot, and packed row counted from the first window of segments, a segment has. long_windows is 1, or TC_BITTCF_LONG_WINDOWS where long rows are about as long as
+  their neighbours: then windows that read the same columns lie side by side, and num_row_windows is a multiple of it.
 
   A window: its distinct columns, ascending, in groups of four; the last group repeats the last column. In `tiles`, from 16-byte unit window.tiles on:
     uint32_t mask[num_groups]   bit 4 * r + k of mask[i]: row r has an entry in column k of group i
@@ -32,6 +33,7 @@ enum {
   TC_BITTCF_ROWS         = 8, // of a window
   TC_BITTCF_GROUP        = 4,
   TC_BITTCF_LONG_ROW     = TC_SPMM_SEGMENT,
+  TC_BITTCF_LONG_WINDOWS = 4, // as many as a thread block has
   TC_BITTCF_NO_ROW       = -0x7fffffff - 1,
   TC_BITTCF_PLACES       = 8, // groups whose columns of one number are named side by side, in 16 bytes
   TC_BITTCF_BLOCK        = TC_BITTCF_PLACES * TC_BITTCF_GROUP,
@@ -71,6 +73,7 @@ typedef struct {
   tc_bittcf_order   order;
   int32_t           num_row_windows, num_windows;  // windows of rows, all
   int32_t           num_long, num_segments;        // rows, their segments
+  int32_t           long_windows;                  // of a block of long rows that hold the same segment of each
   int32_t           widest_window;                 // groups
   int32_t           cluster_windows, num_clusters; // windows of a cluster, less in the last
   int32_t           widest_cluster;                // entries of its list
@@ -146,10 +149,34 @@ TC_BOTH_SIDES int32_t tc_bittcf_num_row_windows(const tc_bittcf_order *O)
   return O->windows[0] * O->windows[1] * O->windows[2];
 }
 
-/* Blocks of long rows whose segments meet in windows */
+/* Long rows of a block, and blocks */
+TC_BOTH_SIDES int32_t tc_bittcf_long_rows(const tc_bittcf *T)
+{
+  return TC_BITTCF_ROWS * T->long_windows;
+}
+
 TC_BOTH_SIDES int32_t tc_bittcf_long_blocks(const tc_bittcf *T)
 {
-  return (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS;
+  return (T->num_long + tc_bittcf_long_rows(T) - 1) / tc_bittcf_long_rows(T);
+}
+
+/* The slot of the first segment of long row r; from one segment of a row to the next it is tc_bittcf_long_rows() further */
+TC_BOTH_SIDES int32_t tc_bittcf_slot(const tc_bittcf *T, int32_t r)
+{
+  return TC_BITTCF_ROWS * T->long_first[r / tc_bittcf_long_rows(T)] + r % tc_bittcf_long_rows(T);
+}
+
+/* Is more than a third of the slots empty, if long rows have so many windows? Then there is to be one for each segment of 8 rows */
+TC_BOTH_SIDES int tc_bittcf_is_sparse(const tc_bittcf *T, int64_t windows)
+{
+  return T->long_windows > 1 && 2 * TC_BITTCF_ROWS * windows > 3 * (int64_t)T->num_segments;
+}
+
+/* All windows, with so many of long rows */
+TC_BOTH_SIDES void tc_bittcf_add_windows(tc_bittcf *T, int32_t windows)
+{
+  T->num_row_windows = T->num_long == T->num_rows ? 0 : (T->num_row_windows + T->long_windows - 1) / T->long_windows * T->long_windows;
+  T->num_windows     = T->num_row_windows + windows;
 }
 
 /* Partial sums of a column of C: one for each packed row of the windows of segments */

@@ -34,6 +34,7 @@ static const named_case few_cases[] = {
   {"0d100s",        210  }, // the same; here blocks are aligned, too
   {"island",        2011 }, // clusters that have nothing
   {"100d0s",        210  }, // clusters whose values shared memory does not hold beside rows of B
+  {"wave",          400  }, // short rows and long ones, whose windows lie together
 };
 
 /*

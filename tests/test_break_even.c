@@ -7,6 +7,13 @@
 #include <math.h>
 #include <string.h>
 
+/* `view` says whether it does */
+static int suits(const void *view, int32_t n)
+{
+  (void)n;
+  return *(const int *)view;
+}
+
 /* A backend that has a device's kernels as far as the choice is concerned */
 static const tc_spmm_kernel *device_kernels(int *num)
 {
@@ -14,13 +21,16 @@ static const tc_spmm_kernel *device_kernels(int *num)
     {"csr",    "csr",    TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL, NULL, 1, 0},
     {"hybrid", "hybrid", TC_ARITHMETIC_FMA, TC_PRECISION_F64, 60, NULL, NULL, NULL, 0, 0},
     {"bittcf", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, NULL, NULL, NULL, 0, 0},
+    {"cluster", "bittcf", TC_ARITHMETIC_MMA, TC_PRECISION_F64, 80, suits, NULL, NULL, 0, 0},
   };
 
   *num = (int)(sizeof kernels / sizeof kernels[0]);
   return kernels;
 }
 
-/* Looks at a matrix of `rows` rows with `entries` of an elasticity problem: only the numbers count */
+static const char *generator = "elasticity"; // of the matrix that is looked at
+static int32_t     size      = 8;
+
 static tc_spmm *spmm_of(const tc_spmm_options *options, int64_t pattern, tc_spmm *S)
 {
   static tc_backend backend;
@@ -29,7 +39,7 @@ static tc_spmm *spmm_of(const tc_spmm_options *options, int64_t pattern, tc_spmm
   tc_csr_view       view;
   int32_t          *row_ptr;
 
-  ASSERT_OK(tc_generate(tc_generator_find("elasticity"), 8, 1, &A));
+  ASSERT_OK(tc_generate(tc_generator_find(generator), size, 1, &A));
   row_ptr = malloc(((size_t)A.num_rows + 1) * sizeof *row_ptr);
   assert_non_null(row_ptr);
   for (int32_t i = 0; i <= A.num_rows; ++i) row_ptr[i] = (int32_t)A.row_ptr[i];
@@ -134,6 +144,7 @@ static void at_once(void **state)
 
   (void)state;
   for (int c = 0; c < TC_SPMM_CONVERSIONS; ++c) {
+    if (c == tc_spmm_conversion_find("clusters")) continue; // gains little over another packed format
     assert_true(tc_spmm_gain_ms(c, &large, 128) >= tc_spmm_conversion_ms(c, &large));
     assert_true(tc_spmm_gain_ms(c, &large, 8) < tc_spmm_conversion_ms(c, &large));
   }
@@ -165,9 +176,57 @@ static void tiles_of_few_entries(void **state)
   }
 }
 
+/* Products of 16 columns in the hybrid format, until tiles that may have clusters pay */
+static int products_in_slices(tc_spmm *S)
+{
+  const tc_spmm_kernel *kernel;
+  int                   products = 0;
+
+  for (;; ++products) {
+    ASSERT_OK(tc_spmm_choose(S, 16, 0, &kernel));
+    assert_string_equal(kernel->format, "bittcf");
+    if (tc_spmm_pays(S, kernel, 16, 0)) return products;
+    assert_non_null(strstr(tc_spmm_why(S), "bittcf when"));
+    kernel = tc_spmm_instead(S);
+    assert_string_equal(kernel->format, "hybrid");
+    assert_true(tc_spmm_pays(S, kernel, 16, 1));
+  }
+}
+
+/* Where clusters would be ahead of slices, tiles are packed once that pays; without clusters they are not chosen again, but for another pattern */
+static void tiles_for_their_clusters(void **state)
+{
+  const int             has_clusters = 1, has_none = 0;
+  const tc_spmm_kernel *kernel;
+  tc_spmm              *S;
+  int                   products;
+
+  (void)state;
+  generator = "stencil27";
+  size      = 24;
+  S         = spmm_of(&by_default, 1, NULL);
+  products  = products_in_slices(S);
+  assert_in_range(products, 10, 10000);
+  ASSERT_OK(tc_spmm_choose(S, 16, 0, &kernel));
+  assert_string_equal(tc_spmm_refine(S, kernel, &has_clusters, 16, 0)->name, "cluster");
+  ASSERT_OK(tc_spmm_choose(S, 16, 0, &kernel));
+  assert_string_equal(kernel->format, "bittcf");
+  assert_ptr_equal(tc_spmm_refine(S, kernel, &has_none, 16, 0), kernel);
+  ASSERT_OK(tc_spmm_choose(S, 16, 0, &kernel));
+  assert_string_equal(kernel->format, "hybrid");
+  ASSERT_OK(tc_spmm_choose(S, 64, 0, &kernel)); // tiles are better here anyway
+  assert_string_equal(kernel->format, "bittcf");
+  assert_ptr_equal(tc_spmm_instead(S), tc_spmm_find(S, "csr"));
+  spmm_of(&by_default, 2, S);
+  assert_int_equal(products_in_slices(S), products);
+  tc_spmm_destroy(&S);
+  generator = "elasticity";
+  size      = 8;
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once), cmocka_unit_test(tiles_of_few_entries)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_for_their_clusters), cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once), cmocka_unit_test(tiles_of_few_entries)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,6 +120,7 @@ static void long_rows_by_hand(void **state)
   assert_int_equal(T.num_segments, 1 + 3 + 3);
   assert_int_equal(T.num_windows - T.num_row_windows, 3);
   assert_int_equal(T.long_first[0], 0);
+  assert_int_equal(T.long_windows, 1); // of four windows for each segment more than a third would be empty
   assert_int_equal(T.long_first[1], 3);
   for (int r = 0; r < 3; ++r) assert_int_equal(T.long_row[r], r == 0 ? 0 : r + 1);
   for (int i = 0; i < 4; ++i) assert_int_equal(T.row_id[i], i == 1 ? 1 : TC_BITTCF_NO_ROW);
@@ -194,12 +195,15 @@ static void every_entry_once(void **state)
   in_both_orders(check_entries);
 }
 
+static int joined; // matrices that have windows of rows beside windows of long rows that lie together
+
 static void check_rows(const test_case *C)
 {
   tc_bittcf      T;
   unsigned char *seen = calloc((size_t)C->A.num_rows + 1, 1);
 
   pack(&C->A, &T);
+  joined += T.num_row_windows > 0 && T.long_windows > 1;
   for (int32_t r = 0; r < T.num_long; ++r) seen[T.long_row[r]] = 1;
   for (int64_t i = 0; i < (int64_t)TC_BITTCF_ROWS * T.num_windows; ++i) {
     if (T.row_id[i] < 0) continue;
@@ -215,6 +219,7 @@ static void every_row_once(void **state)
 {
   (void)state;
   in_both_orders(check_rows);
+  assert_true(joined > 0);
 }
 
 static int empty_clusters; // beside windows that the kernel of small ones does not take, as `island` has them for the tests of kernels

@@ -191,15 +191,19 @@ static void choices(void **state)
 
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
-    expect_choice("stencil27", 16, 8, &by_default, "hybrid");
-    expect_choice("stencil27", 16, 16, &by_default, "hybrid");
+    expect_choice("stencil27", 20, 6, &by_default, "hybrid");
+    expect_choice("stencil27", 20, 7, &by_default, with_tiles ? "bittcf" : "hybrid"); // that there are clusters is known once tiles are packed
+    expect_choice("stencil27", 20, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("convection", 24, 8, &by_default, "hybrid");
+    expect_choice("convection", 24, 9, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil7", 16, 16, &by_default, "hybrid");
     expect_choice("stencil27", 16, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil7", 16, 64, &by_default, "hybrid");
     expect_choice("elasticity", 8, 4, &by_default, "hybrid");
     expect_choice("elasticity", 8, 8, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("laplace27", 12, 8, &by_default, "hybrid");
     expect_choice("laplace27", 12, 128, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil27", 32, 16, &by_default, "hybrid"); // every 32nd row, as a sample might have it, begins a line
+    expect_choice("stencil27", 32, 16, &by_default, with_tiles ? "bittcf" : "hybrid"); // every 32nd row, as a sample might have it, begins a line
     expect_choice("stencil27_window", 16, 8, &by_default, "csr");
     expect_choice("stencil27_window", 16, 128, &by_default, "csr");
     expect_choice("like_mac_econ_fwd500", 206500, 31, &by_default, "csr");

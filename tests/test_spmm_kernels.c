@@ -176,6 +176,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     {"short",      30011, {40, 64, 100, 128}, 0},
     {"short",      20011, {32, 33, 64, 128},  1}, // windows enough for as many columns to a warp as it takes
     {"long1153",   97,    {40, 64, 100, 128}, 0},
+    {"wave",       2001,  {40, 64, 100, 128}, 0}, // long rows whose windows lie together, and short ones
     {"ragged",     5003,  {8, 40, 64, 128},   0},
     {"mixed",      40009, {1, 8, 16, 32},     0},
     {"one_row",    40009, {3, 16, 64, 100},   0},

@@ -82,33 +82,46 @@ static void choose_order(const tc_csr *A, tc_bittcf *T)
 
 /* --- packed rows */
 
+/* long_first; returns how many windows long rows have */
+static int32_t place_long_rows(tc_bittcf *T)
+{
+  const int32_t block   = tc_bittcf_long_rows(T);
+  int32_t       windows = 0, longest = 0;
+
+  for (int32_t r = 0; r < T->num_long; ++r) {
+    if (r % block == 0) {
+      windows += T->long_windows * longest;
+      longest                  = 0;
+      T->long_first[r / block] = windows;
+    }
+    if (T->long_segments[r] > longest) longest = T->long_segments[r];
+  }
+  windows += T->long_windows * longest;
+  T->long_first[tc_bittcf_long_blocks(T)] = windows;
+  return windows;
+}
+
 static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
 {
-  const int32_t block = TC_BITTCF_ROWS;
-  int32_t       windows = 0, longest = 0, r = 0;
+  int32_t windows, r = 0;
 
   for (int32_t i = 0; i < A->num_rows; ++i) T->num_long += row_length(A, i) >= TC_BITTCF_LONG_ROW;
   TC_CALL(new_array(&T->long_row, T->num_long, sizeof *T->long_row));
   TC_CALL(new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
-  TC_CALL(new_array(&T->long_first, (T->num_long + block - 1) / block + 1, sizeof *T->long_first));
+  TC_CALL(new_array(&T->long_first, (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS + 1, sizeof *T->long_first)); // or less
   for (int32_t i = 0; i < A->num_rows; ++i) {
-    const int32_t segments = (row_length(A, i) - 1) / TC_SPMM_SEGMENT + 1;
-
     if (row_length(A, i) < TC_BITTCF_LONG_ROW) continue;
-    if (r % block == 0) {
-      windows += longest;
-      longest                  = 0;
-      T->long_first[r / block] = windows;
-    }
     T->long_row[r]      = i;
-    T->long_segments[r] = segments;
-    T->num_segments += segments;
-    if (segments > longest) longest = segments;
-    ++r;
+    T->long_segments[r] = (row_length(A, i) - 1) / TC_SPMM_SEGMENT + 1;
+    T->num_segments += T->long_segments[r++];
   }
-  windows += longest;
-  T->long_first[(r + block - 1) / block] = windows;
-  T->num_windows                         = T->num_row_windows + windows;
+  T->long_windows = T->num_long > 0 ? TC_BITTCF_LONG_WINDOWS : 1;
+  windows         = place_long_rows(T);
+  if (tc_bittcf_is_sparse(T, windows)) {
+    T->long_windows = 1;
+    windows         = place_long_rows(T);
+  }
+  tc_bittcf_add_windows(T, windows);
   return TC_OK;
 }
 
@@ -128,7 +141,7 @@ static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
   }
   for (int32_t r = 0; r < T->num_long; ++r) {
     for (int32_t s = 0; s < T->long_segments[r]; ++s) {
-      const int32_t slot   = rows * (T->long_first[r / rows] + s) + r % rows;
+      const int32_t slot   = tc_bittcf_slot(T, r) + tc_bittcf_long_rows(T) * s;
       const int64_t packed = (int64_t)rows * T->num_row_windows + slot;
 
       T->row_id[packed]    = ~slot;

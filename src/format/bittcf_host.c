@@ -136,14 +136,13 @@ static void put(double sum, double *c, int add)
 /* C from the sums of segments, column-major in `partial` */
 static void add_segments(const tc_bittcf *T, const tc_spmm_args *args)
 {
-  enum { ROWS = TC_BITTCF_ROWS };
   const int64_t ld = tc_bittcf_num_slots(T);
 
   for (int32_t r = 0; r < T->num_long; ++r) {
     for (int32_t j = 0; j < args->n; ++j) {
       double sum = 0;
 
-      for (int32_t s = 0; s < T->long_segments[r]; ++s) sum += args->scratch[ROWS * (T->long_first[r / ROWS] + s) + r % ROWS + j * ld];
+      for (int32_t s = 0; s < T->long_segments[r]; ++s) sum += args->scratch[tc_bittcf_slot(T, r) + tc_bittcf_long_rows(T) * s + j * ld];
       put(sum, args->c + T->long_row[r] + j * args->ldc, args->add);
     }
   }

@@ -202,17 +202,19 @@ static PetscBool MatTCReadsCSR(const tc_spmm_kernel *kernel)
   return (PetscBool)(strcmp(kernel->format, "csr") == 0);
 }
 
-/* In place of a choice by rules: CSR, until packing pays */
+/* In place of a choice by rules: the next best, CSR in the end, until packing pays */
 static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_key *key, const tc_spmm_kernel **kernel)
 {
   tc_spmm  *spmm = tc->dense.spmm;
   PetscBool packed = PETSC_FALSE;
 
   PetscFunctionBegin;
-  if (MatTCReadsCSR(*kernel)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCIsPacked(tc, *kernel, key, &packed));
-  if (!tc_spmm_pays(spmm, *kernel, n, packed)) *kernel = tc_spmm_find(spmm, "csr");
-  else if (!packed) PetscCall(PetscInfo(A, "aijtccusparse packs format %s for products with dense blocks: %s\n", (*kernel)->format, tc_spmm_why(spmm)));
+  for (; !MatTCReadsCSR(*kernel); *kernel = tc_spmm_instead(spmm)) {
+    PetscCall(MatTCIsPacked(tc, *kernel, key, &packed));
+    if (!tc_spmm_pays(spmm, *kernel, n, packed)) continue;
+    if (!packed) PetscCall(PetscInfo(A, "aijtccusparse packs format %s for products with dense blocks: %s\n", (*kernel)->format, tc_spmm_why(spmm)));
+    break;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

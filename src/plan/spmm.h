@@ -67,13 +67,19 @@ const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *const formats[], int num, const tc_spmm_kernel **kernel);
 
 /*
-  Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that the kernel for CSR is to? Counts the product.
+  Is the chosen kernel to multiply n columns now, or does its format cost more to pack than it has been missed by now, so that tc_spmm_instead() is to? Counts the product.
   `is_packed`: the format is there. Always now but in F64: products straight from CSR would be more exact than those that follow.
 */
 int tc_spmm_pays(tc_spmm *spmm, const tc_spmm_kernel *kernel, int32_t n, int is_packed);
 
-/* Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name, or B is given by its transpose */
-const tc_spmm_kernel *tc_spmm_refine(const tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed);
+/* What is to multiply as long as the kernel that was chosen, or the one instead of it, does not pay: CSR in the end. tc_spmm_pays() is about that one then. */
+const tc_spmm_kernel *tc_spmm_instead(tc_spmm *spmm);
+
+/*
+  Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name, or B is given by its transpose. Tiles that were chosen for the sake of
+  clusters, and have none that suit, are not chosen again for this pattern.
+*/
+const tc_spmm_kernel *tc_spmm_refine(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed);
 
 /* Enqueues the product; waits for the device only if a block is far. `view` is what the kernel's format says. */
 tc_status tc_spmm_multiply(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream);

@@ -14,6 +14,7 @@ typedef enum {
   SCATTERED,  // share of entries whose column is not near one of the row above
   PER_TILE,   // entries in 8 rows and 4 of their distinct columns
   PER_COLUMN, // entries for each row of B
+  CLUSTERS,   // 0: there are none; 1: there may be
   NUM_QUANTITIES
 } quantity;
 
@@ -22,10 +23,11 @@ typedef enum {
   within 1.3% of the fastest kernel in the geometric mean; against faster tiles again, docs/performance.md. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
   of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, with 32 columns each: 256 * 32 multiplications for
   each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
-  do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. The host
-  has kernels for CSR only.
+  do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. Clusters are
+  ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). The host has kernels for CSR
+  only.
 */
-enum { MAX_CONDITIONS = 4 };
+enum { MAX_CONDITIONS = 5 };
 
 typedef struct {
   quantity quantity;
@@ -47,10 +49,12 @@ static const rule_row rules[] = {
   {"csr",    2, {BELOW(PER_TILE, 5.2), AT_LEAST(LONGEST_ROW, 100)}                                            },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(MEAN_ROW, 6)}                                                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(ROWS, 8 * 28 * 132)}                                             },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 32)}                                                 },
+  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 16)}                                                 },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}                  },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}    },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 17), BELOW(ROWS, 8 * 28 * 132)}  },
+  {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 7), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
+  {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 9), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"hybrid", 3, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}                               },
   {"hybrid", 4, {AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}     },
   {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}                          },
@@ -115,6 +119,7 @@ static const struct {
 } conversions[TC_SPMM_CONVERSIONS] = {
   {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0      },
   {"bittcf", 0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11},
+  {"clusters", 0.25, 2.5e-8, 2.0e-7, 1.0e-10, 0.0,  0,   0,       0,  0, 0      }, // tiles, where the hybrid format multiplies else
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -127,6 +132,7 @@ tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *surve
     .scattered   = survey->sampled > 0 ? (double)survey->far / (double)survey->sampled : 0,
     .per_tile    = survey->columns > 0 ? 4.0 * (double)survey->in_windows / (double)survey->columns : 0,
     .per_column  = rows->num_cols > 0 ? (double)rows->nnz / rows->num_cols : 0,
+    .clusters    = 1,
   };
 }
 
@@ -154,7 +160,7 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column};
+  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column, [CLUSTERS] = T->clusters};
 
   while (*rule < num) {
     const rule_row *R     = &rules_of[(*rule)++];

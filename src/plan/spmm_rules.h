@@ -4,13 +4,14 @@
 #pragma once
 #include "../../kernels/tc_survey.h"
 
-enum { TC_SPMM_CONVERSIONS = 2 };
+enum { TC_SPMM_CONVERSIONS = 3 };
 
 typedef struct {
   double entries, rows, mean_row, longest_row;
   double scattered;  // share of entries whose column is not near one of the row above
   double per_tile;   // entries in 8 rows and 4 of their distinct columns
   double per_column; // entries of A for each row of B
+  double clusters;   // 1: tiles may have clusters that suit, nobody knows until they are packed, or they have; 0: they have none
 } tc_spmm_traits;
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey);
@@ -26,7 +27,7 @@ typedef enum {
 /* The format of the next rule of a table that holds, from rule *rule on, which moves behind it; NULL at the end */
 const char *tc_spmm_next_rule(tc_spmm_rules rules, const tc_spmm_traits *traits, int32_t n, int *rule);
 
-/* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR */
+/* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR; "clusters": tiles, and over the hybrid format */
 int    tc_spmm_conversion_find(const char *format);
 double tc_spmm_conversion_ms(int conversion, const tc_spmm_traits *traits);
 double tc_spmm_gain_ms(int conversion, const tc_spmm_traits *traits, int32_t n);
