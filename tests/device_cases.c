@@ -35,6 +35,7 @@ static const named_case few_cases[] = {
   {"island",        2011 }, // clusters that have nothing
   {"100d0s",        210  }, // clusters whose values shared memory does not hold beside rows of B
   {"wave",          400  }, // short rows and long ones, whose windows lie together
+  {"mixed",         175  }, // with more columns of aligned blocks than above
 };
 
 /*
