@@ -1,9 +1,7 @@
 /*
-  The BitTCF format on the host: hand-checked windows, every entry in its place, products with exactly the bits that kernels/tc_spmm.h defines.
+  The BitTCF format on the host: every entry in its place, products with exactly the bits that kernels/tc_spmm.h defines. Hand-checked windows are in test_format_bittcf_by_hand.c.
 */
-#include "test_util.h"
-#include "../kernels/tc_bittcf.h"
-#include "../src/format/bittcf_host.h"
+#include "bittcf_test.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +14,7 @@ static tc_precision precision; // values are there in F64 only
 
 static void pack(const tc_matrix *A, tc_bittcf *T)
 {
-  tc_csr   pattern = tc_matrix_pattern(A);
-  int32_t *order   = malloc(((size_t)A->num_rows + 1) * sizeof *order);
-
-  assert_non_null(order);
-  tc_random_permutation(A->num_rows, 7, order);
-  if (shuffled) pattern.row_order = order;
-  pattern.precision = precision;
-  ASSERT_OK(tc_format_bittcf.build(&pattern, T));
-  free(order);
-  if (precision != TC_PRECISION_F64) return;
-  T->val = malloc(((size_t)A->nnz + 1) * sizeof(double));
-  assert_non_null(T->val);
-  ASSERT_OK(tc_bittcf_refill_host(T, A->val));
+  bittcf_pack(A, precision, shuffled, T);
 }
 
 static void unpack(tc_bittcf *T)
@@ -36,104 +22,11 @@ static void unpack(tc_bittcf *T)
   tc_format_destroy(&tc_format_bittcf, T);
 }
 
-static const uint32_t *masks_of(const tc_bittcf *T, int32_t w)
-{
-  return (const uint32_t *)((const char *)T->tiles + 16 * (size_t)T->window[w].tiles);
-}
-
-static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
-{
-  const tc_bittcf_window *W       = &T->window[w];
-  const void             *columns = masks_of(T, w) + W->num_groups;
-
-  return W->wide ? ((const int32_t *)columns)[at] : W->base + ((const uint16_t *)columns)[at];
-}
-
 /* With rows in natural order, or that of a grid, and with rows shuffled */
 static void in_both_orders(void (*check)(const test_case *C))
 {
   for (shuffled = 0; shuffled < 2; ++shuffled) test_all_cases(check);
   shuffled = 0;
-}
-
-/* 11 rows: 0 and 2 share columns 1 and 70000, row 8 is alone in the second window, row 10 has columns that 16 bits hold */
-static void layout_by_hand(void **state)
-{
-  static const int64_t row_ptr[12] = {0, 2, 2, 5, 5, 5, 5, 5, 6, 7, 7, 13};
-  static const int32_t col[13]     = {1, 70000, 1, 2, 70000, 3, 5, 4, 5, 6, 7, 8, 9};
-  tc_matrix            A;
-  tc_bittcf            T;
-
-  (void)state;
-  ASSERT_OK(tc_matrix_create(11, 80000, 13, &A));
-  memcpy(A.row_ptr, row_ptr, sizeof row_ptr);
-  memcpy(A.col, col, sizeof col);
-  for (int e = 0; e < 13; ++e) A.val[e] = e + 1;
-
-  pack(&A, &T);
-
-  assert_int_equal(T.num_windows, 2);
-  assert_int_equal(T.num_groups, 1 + 2);
-  assert_int_equal(T.widest_window, 2);
-  assert_int_equal(T.window[0].wide, 1);
-  assert_int_equal(T.window[0].num_groups, 1); // 1, 2, 3, 70000
-  assert_int_equal(T.window[0].base, 1);
-  for (int at = 0; at < 4; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){1, 2, 3, 70000})[at]);
-  assert_int_equal(masks_of(&T, 0)[0], 0x9 | 0xb << 8 | 0x4 << 28);
-  assert_int_equal(T.window[1].wide, 0);
-  assert_int_equal(T.window[1].base, 4);
-  assert_int_equal(T.window[1].num_groups, 2); // 4, 5, 6, 7 | 8, 9, 9, 9
-  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 1, at), ((const int32_t[]){4, 5, 6, 7, 8, 9, 9, 9})[at]);
-  assert_int_equal(masks_of(&T, 1)[0], 0x2 | 0xf << 8);
-  assert_int_equal(masks_of(&T, 1)[1], 0x3 << 8);
-  assert_int_equal(T.window[0].tiles, 0);
-  assert_int_equal(T.window[1].tiles, 2); // 4 + 16 bytes, rounded up
-  assert_int_equal(T.window[1].val, 6);
-  for (int e = 0; e < 13; ++e) assert_true(((const double *)T.val)[e] == ((const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13})[e]);
-  for (int i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 11 ? i : TC_BITTCF_NO_ROW);
-  assert_int_equal(T.csr_first[10], 7);
-  unpack(&T);
-  tc_matrix_free(&A);
-}
-
-/* Three long rows of 256, 513 and 700 entries around a short one */
-static void long_rows_by_hand(void **state)
-{
-  static const int length[4] = {256, 3, 513, 700};
-  tc_matrix        A;
-  tc_bittcf        T;
-  int64_t          e = 0;
-
-  (void)state;
-  ASSERT_OK(tc_matrix_create(4, 1000, 256 + 3 + 513 + 700, &A));
-  for (int i = 0; i < 4; ++i) {
-    for (int k = 0; k < length[i]; ++k, ++e) {
-      A.col[e] = k + i;
-      A.val[e] = (double)e;
-    }
-    A.row_ptr[i + 1] = e;
-  }
-
-  pack(&A, &T);
-
-  assert_int_equal(T.num_long, 3);
-  assert_int_equal(T.num_segments, 1 + 3 + 3);
-  assert_int_equal(T.num_windows - T.num_row_windows, 3);
-  assert_int_equal(T.long_first[0], 0);
-  assert_int_equal(T.long_windows, 1); // of four windows for each segment more than a third would be empty
-  assert_int_equal(T.long_first[1], 3);
-  for (int r = 0; r < 3; ++r) assert_int_equal(T.long_row[r], r == 0 ? 0 : r + 1);
-  for (int i = 0; i < 4; ++i) assert_int_equal(T.row_id[i], i == 1 ? 1 : TC_BITTCF_NO_ROW);
-  for (int s = 0; s < 3; ++s) {
-    for (int r = 0; r < 3; ++r) {
-      const int slot = TC_BITTCF_ROWS * s + r, used = s < T.long_segments[r];
-
-      assert_int_equal(T.row_id[TC_BITTCF_ROWS * T.num_row_windows + slot], used ? ~slot : TC_BITTCF_NO_ROW);
-      if (used) assert_int_equal(T.csr_first[TC_BITTCF_ROWS * T.num_row_windows + slot], A.row_ptr[T.long_row[r]] + 256 * s);
-    }
-  }
-  unpack(&T);
-  tc_matrix_free(&A);
 }
 
 /* The rows of the matrix come out of the masks and columns again, each packed row once; values from the packed array */
@@ -372,43 +265,6 @@ static void grids_are_found(void **state)
   }
 }
 
-/* 10 rows of which 1 is long: each window has the rows of 8 places, the long one leaves its place empty; and what is no permutation is refused */
-static void order_by_hand(void **state)
-{
-  int32_t   order[10] = {9, 3, 1, 7, 0, 8, 2, 4, 6, 5};
-  tc_matrix A;
-  tc_csr    pattern;
-  tc_bittcf T;
-
-  (void)state;
-  ASSERT_OK(tc_matrix_create(10, 300, 9 + 256, &A));
-  for (int32_t i = 0; i < 10; ++i) {
-    const int32_t length = i == 1 ? 256 : 1;
-
-    A.row_ptr[i + 1] = A.row_ptr[i] + length;
-    for (int32_t k = 0; k < length; ++k) A.col[A.row_ptr[i] + k] = k + 10 * i;
-  }
-  pattern           = tc_matrix_pattern(&A);
-  pattern.row_order = order;
-
-  ASSERT_OK(tc_format_bittcf.build(&pattern, &T));
-
-  assert_int_equal(T.num_row_windows, 2);
-  for (int32_t i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 10 && order[i] != 1 ? order[i] : TC_BITTCF_NO_ROW);
-  assert_int_equal(T.csr_first[0], 8 + 256);
-  assert_int_equal(T.window[0].num_groups, 2); // columns 0, 20, 30, 40 of rows 0, 2, 3, 4 | 70, 80, 90, 90 of rows 7, 8, 9
-  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){0, 20, 30, 40, 70, 80, 90, 90})[at]);
-  assert_int_equal(masks_of(&T, 0)[0], 1 << 16 | 2 << 24 | 4 << 4 | 8u << 28);
-  assert_int_equal(masks_of(&T, 0)[1], 1 << 12 | 2 << 20 | 4);
-  assert_int_equal(T.window[1].num_groups, 1);
-  tc_format_destroy(&tc_format_bittcf, &T);
-  for (int i = 0; i < 3; ++i) {
-    order[5] = i == 0 ? order[6] : i == 1 ? -1 : A.num_rows;
-    assert_int_equal(tc_format_bittcf.build(&pattern, &T), TC_ERR_ARG);
-  }
-  tc_matrix_free(&A);
-}
-
 /* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer) */
 static void failed_allocations(void **state)
 {
@@ -439,15 +295,12 @@ static void failed_allocations(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(layout_by_hand),
-    cmocka_unit_test(long_rows_by_hand),
     cmocka_unit_test(every_entry_once),
     cmocka_unit_test(every_row_once),
     cmocka_unit_test(clusters_name_their_columns),
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),
-    cmocka_unit_test(order_by_hand),
     cmocka_unit_test(failed_allocations),
   };
 

@@ -1,0 +1,169 @@
+/*
+  Hand-checked windows of the BitTCF format.
+*/
+#include "bittcf_test.h"
+#include <string.h>
+
+/* 11 rows: 0 and 2 share columns 1 and 70000, row 8 is alone in the second window, row 10 has columns that 16 bits hold */
+static void layout_by_hand(void **state)
+{
+  static const int64_t row_ptr[12] = {0, 2, 2, 5, 5, 5, 5, 5, 6, 7, 7, 13};
+  static const int32_t col[13]     = {1, 70000, 1, 2, 70000, 3, 5, 4, 5, 6, 7, 8, 9};
+  tc_matrix            A;
+  tc_bittcf            T;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(11, 80000, 13, &A));
+  memcpy(A.row_ptr, row_ptr, sizeof row_ptr);
+  memcpy(A.col, col, sizeof col);
+  for (int e = 0; e < 13; ++e) A.val[e] = e + 1;
+
+  bittcf_pack(&A, TC_PRECISION_F64, 0, &T);
+
+  assert_int_equal(T.num_windows, 2);
+  assert_int_equal(T.num_groups, 1 + 2);
+  assert_int_equal(T.widest_window, 2);
+  assert_int_equal(T.window[0].wide, 1);
+  assert_int_equal(T.window[0].num_groups, 1); // 1, 2, 3, 70000
+  assert_int_equal(T.window[0].base, 1);
+  for (int at = 0; at < 4; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){1, 2, 3, 70000})[at]);
+  assert_int_equal(masks_of(&T, 0)[0], 0x9 | 0xb << 8 | 0x4 << 28);
+  assert_int_equal(T.window[1].wide, 0);
+  assert_int_equal(T.window[1].base, 4);
+  assert_int_equal(T.window[1].num_groups, 2); // 4, 5, 6, 7 | 8, 9, 9, 9
+  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 1, at), ((const int32_t[]){4, 5, 6, 7, 8, 9, 9, 9})[at]);
+  assert_int_equal(masks_of(&T, 1)[0], 0x2 | 0xf << 8);
+  assert_int_equal(masks_of(&T, 1)[1], 0x3 << 8);
+  assert_int_equal(T.window[0].tiles, 0);
+  assert_int_equal(T.window[1].tiles, 2); // 4 + 16 bytes, rounded up
+  assert_int_equal(T.window[1].val, 6);
+  for (int e = 0; e < 13; ++e) assert_true(((const double *)T.val)[e] == ((const double[]){1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13})[e]);
+  for (int i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 11 ? i : TC_BITTCF_NO_ROW);
+  assert_int_equal(T.csr_first[10], 7);
+  tc_format_destroy(&tc_format_bittcf, &T);
+  tc_matrix_free(&A);
+}
+
+/* Three long rows of 256, 513 and 700 entries around a short one */
+static void long_rows_by_hand(void **state)
+{
+  static const int length[4] = {256, 3, 513, 700};
+  tc_matrix        A;
+  tc_bittcf        T;
+  int64_t          e = 0;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(4, 1000, 256 + 3 + 513 + 700, &A));
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < length[i]; ++k, ++e) {
+      A.col[e] = k + i;
+      A.val[e] = (double)e;
+    }
+    A.row_ptr[i + 1] = e;
+  }
+
+  bittcf_pack(&A, TC_PRECISION_F64, 0, &T);
+
+  assert_int_equal(T.num_long, 3);
+  assert_int_equal(T.num_segments, 1 + 3 + 3);
+  assert_int_equal(T.num_windows - T.num_row_windows, 3);
+  assert_int_equal(T.long_first[0], 0);
+  assert_int_equal(T.long_windows, 1); // of four windows for each segment more than a third would be empty
+  assert_int_equal(T.long_first[1], 3);
+  for (int r = 0; r < 3; ++r) assert_int_equal(T.long_row[r], r == 0 ? 0 : r + 1);
+  for (int i = 0; i < 4; ++i) assert_int_equal(T.row_id[i], i == 1 ? 1 : TC_BITTCF_NO_ROW);
+  for (int s = 0; s < 3; ++s) {
+    for (int r = 0; r < 3; ++r) {
+      const int slot = TC_BITTCF_ROWS * s + r, used = s < T.long_segments[r];
+
+      assert_int_equal(T.row_id[TC_BITTCF_ROWS * T.num_row_windows + slot], used ? ~slot : TC_BITTCF_NO_ROW);
+      if (used) assert_int_equal(T.csr_first[TC_BITTCF_ROWS * T.num_row_windows + slot], A.row_ptr[T.long_row[r]] + 256 * s);
+    }
+  }
+  tc_format_destroy(&tc_format_bittcf, &T);
+  tc_matrix_free(&A);
+}
+
+/* 64 long rows of two segments: the first ones of 32 rows are four windows, then come the second ones, then the other 32 rows; all rows being long, there are no windows of rows */
+static void long_rows_together_by_hand(void **state)
+{
+  enum { ROWS = 64, LENGTH = 300 };
+  tc_matrix A;
+  tc_bittcf T;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(ROWS, ROWS + LENGTH, ROWS * LENGTH, &A));
+  for (int r = 0; r < ROWS; ++r) {
+    for (int k = 0; k < LENGTH; ++k) {
+      A.col[LENGTH * r + k] = r + k;
+      A.val[LENGTH * r + k] = 1;
+    }
+    A.row_ptr[r + 1] = LENGTH * (r + 1);
+  }
+
+  bittcf_pack(&A, TC_PRECISION_F64, 0, &T);
+
+  assert_int_equal(T.long_windows, 4);
+  assert_int_equal(T.num_row_windows, 0);
+  assert_int_equal(T.num_windows, 16);
+  for (int b = 0; b < 3; ++b) assert_int_equal(T.long_first[b], 8 * b);
+  for (int r = 0; r < ROWS; ++r) {
+    for (int s = 0; s < 2; ++s) {
+      const int window = r / 32 * 8 + 4 * s + r % 32 / 8, slot = 8 * window + r % 8;
+
+      assert_int_equal(T.row_id[slot], ~slot);
+      assert_int_equal(T.csr_first[slot], LENGTH * r + 256 * s);
+    }
+  }
+  assert_int_equal(T.window[0].base, 0);
+  assert_int_equal(T.window[1].base, 8);
+  assert_int_equal(T.window[4].base, 256);
+  assert_int_equal(T.window[8].base, 32);
+  assert_int_equal(T.window[8].num_groups, (256 + 7 + 3) / 4);
+  tc_format_destroy(&tc_format_bittcf, &T);
+  tc_matrix_free(&A);
+}
+
+/* 10 rows of which 1 is long: each window has the rows of 8 places, the long one leaves its place empty; and what is no permutation is refused */
+static void order_by_hand(void **state)
+{
+  int32_t   order[10] = {9, 3, 1, 7, 0, 8, 2, 4, 6, 5};
+  tc_matrix A;
+  tc_csr    pattern;
+  tc_bittcf T;
+
+  (void)state;
+  ASSERT_OK(tc_matrix_create(10, 300, 9 + 256, &A));
+  for (int32_t i = 0; i < 10; ++i) {
+    const int32_t length = i == 1 ? 256 : 1;
+
+    A.row_ptr[i + 1] = A.row_ptr[i] + length;
+    for (int32_t k = 0; k < length; ++k) A.col[A.row_ptr[i] + k] = k + 10 * i;
+  }
+  pattern           = tc_matrix_pattern(&A);
+  pattern.row_order = order;
+
+  ASSERT_OK(tc_format_bittcf.build(&pattern, &T));
+
+  assert_int_equal(T.num_row_windows, 2);
+  for (int32_t i = 0; i < 16; ++i) assert_int_equal(T.row_id[i], i < 10 && order[i] != 1 ? order[i] : TC_BITTCF_NO_ROW);
+  assert_int_equal(T.csr_first[0], 8 + 256);
+  assert_int_equal(T.window[0].num_groups, 2); // columns 0, 20, 30, 40 of rows 0, 2, 3, 4 | 70, 80, 90, 90 of rows 7, 8, 9
+  for (int at = 0; at < 8; ++at) assert_int_equal(column_of(&T, 0, at), ((const int32_t[]){0, 20, 30, 40, 70, 80, 90, 90})[at]);
+  assert_int_equal(masks_of(&T, 0)[0], 1 << 16 | 2 << 24 | 4 << 4 | 8u << 28);
+  assert_int_equal(masks_of(&T, 0)[1], 1 << 12 | 2 << 20 | 4);
+  assert_int_equal(T.window[1].num_groups, 1);
+  tc_format_destroy(&tc_format_bittcf, &T);
+  for (int i = 0; i < 3; ++i) {
+    order[5] = i == 0 ? order[6] : i == 1 ? -1 : A.num_rows;
+    assert_int_equal(tc_format_bittcf.build(&pattern, &T), TC_ERR_ARG);
+  }
+  tc_matrix_free(&A);
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
