@@ -177,7 +177,7 @@ static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char pr
   MatAIJTCCUSPARSEPrecision p      = MAT_AIJTCCUSPARSE_PRECISION_FP64;
   Product                   P;
   PetscBool                 ours, found;
-  double                    ms, units;
+  double                    ms = 0, units;
 
   PetscFunctionBeginUser;
   PetscCall(ProductCreate(K, type, n, &P));
