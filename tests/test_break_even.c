@@ -185,7 +185,11 @@ static int products_in_slices(tc_spmm *S)
   for (;; ++products) {
     ASSERT_OK(tc_spmm_choose(S, 16, 0, &kernel));
     assert_string_equal(kernel->format, "bittcf");
-    if (tc_spmm_pays(S, kernel, 16, 0)) return products;
+    if (tc_spmm_pays(S, kernel, 16, 0)) {
+      assert_non_null(strstr(tc_spmm_why(S), "in another format"));
+      assert_null(strstr(tc_spmm_why(S), "straight from CSR"));
+      return products;
+    }
     assert_non_null(strstr(tc_spmm_why(S), "bittcf when"));
     kernel = tc_spmm_instead(S);
     assert_string_equal(kernel->format, "hybrid");

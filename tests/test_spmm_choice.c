@@ -289,6 +289,19 @@ static void rules_of_the_suite(void **state)
   }
 }
 
+/* Long rows beside each other take tiles from 16 columns on, if there are enough of them */
+static void rules_of_long_rows(void **state)
+{
+  static const tc_spmm_traits many = {.entries = 23058048, .rows = 20000, .mean_row = 1153, .longest_row = 1383, .scattered = 0.917, .per_tile = 8.35, .per_column = 1153, .clusters = 1};
+  static const tc_spmm_traits few  = {.entries = 974272, .rows = 2000, .mean_row = 487, .longest_row = 583, .scattered = 0.831, .per_tile = 8.36, .per_column = 487, .clusters = 1};
+  int                         rule[3] = {0};
+
+  (void)state;
+  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &many, 15, &rule[0]), "csr");
+  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &many, 16, &rule[1]), "bittcf");
+  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &few, 16, &rule[2]), "csr");
+}
+
 /* Blocks by rows: C costs the same wherever its rows are, so other rules hold */
 static void rules_by_rows(void **state)
 {
@@ -349,7 +362,7 @@ static void rules_of_transposed_blocks(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

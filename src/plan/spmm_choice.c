@@ -89,10 +89,9 @@ static tc_status find_asked_for(const tc_spmm *S, tc_precision precision, int mu
 /* A product with the transpose of a block is in F64 */
 tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_kernel **kernel)
 {
-  const tc_precision  precision = b_transposed ? TC_PRECISION_F64 : S->options.precision;
-  const tc_spmm_rules rules     = b_transposed ? TC_SPMM_RULES_B_TRANSPOSED : precision == TC_PRECISION_F64 ? TC_SPMM_RULES_F64 : TC_SPMM_RULES_NARROW;
-
-  const tc_spmm_traits *traits = &S->patterns.last->traits, alone = without_clusters(S);
+  const tc_precision   precision = b_transposed ? TC_PRECISION_F64 : S->options.precision;
+  const tc_spmm_rules  rules     = b_transposed ? TC_SPMM_RULES_B_TRANSPOSED : precision == TC_PRECISION_F64 ? TC_SPMM_RULES_F64 : TC_SPMM_RULES_NARROW;
+  const tc_spmm_traits alone     = without_clusters(S);
 
   *kernel    = NULL;
   S->instead = NULL;
@@ -105,7 +104,7 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_
   S->reason = (tc_spmm_reason){.basis = S->sm == 0 ? TC_SPMM_BY_HOST : TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits, .b_transposed = b_transposed};
   if (S->options.reordered && n >= REORDERED_COLUMNS && is_allowed(S, of_tiles)) *kernel = find_kernel(S, of_tiles, NULL, precision);
   if (*kernel != NULL) S->reason.reordered = 1;
-  else *kernel = find_by_rules(S, rules, traits, n, precision);
+  else *kernel = find_by_rules(S, rules, &S->patterns.last->traits, n, precision);
   if (!S->reason.reordered) S->instead = find_by_rules(S, rules, &alone, n, precision);
   if (S->instead == *kernel) S->instead = NULL;
   if (*kernel == NULL && precision != TC_PRECISION_F64) {
@@ -135,7 +134,8 @@ int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_pac
     return 0;
   }
   W->missed_ms = 0;
-  S->reason.straight = W->products;
+  if (S->instead != NULL) S->reason.otherwise = W->products;
+  else S->reason.straight = W->products;
   return 1;
 }
 

@@ -27,4 +27,5 @@ void tc_spmm_say(const tc_spmm_reason *R, size_t size, char words[])
   if (R->missing) append(size, words, "; no kernel in %s%s", R->missing, R->exact ? " without structural zeros" : "");
   if (R->awaited) append(size, words, "; %s when %.3f ms are made up for, %.3f by now", R->awaited, R->cost_ms, R->missed_ms);
   if (R->straight > 0) append(size, words, "; straight from CSR %lld times before that paid", (long long)R->straight);
+  if (R->otherwise > 0) append(size, words, "; in another format %lld times before that paid", (long long)R->otherwise);
 }

@@ -21,7 +21,7 @@ typedef struct {
   int            exact;     // ... without structural zeros
   const char    *awaited;   // a format that does not pay yet, NULL: none
   double         cost_ms, missed_ms;
-  int64_t        straight; // products straight from CSR before the format paid
+  int64_t        straight, otherwise; // products straight from CSR, or in whatever was instead, before the format paid
 } tc_spmm_reason;
 
 /* In words, cut off at the end of `words` */
