@@ -157,6 +157,13 @@ struct tc_cluster_launch {
   }
 };
 
+template <typename Kernel>
+static tc_status tc_allow_shared(const char *name, Kernel kernel, int bytes)
+{
+  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
+  return TC_OK;
+}
+
 /* As many buffers of `size` bytes as `blocks` thread blocks of a multiprocessor have room for, besides `fixed` bytes each */
 template <typename Kernel>
 static tc_status tc_fit_clusters(const char *name, Kernel kernel, int blocks, int size, int fixed, tc_cluster_launch *launch)
@@ -170,8 +177,7 @@ static tc_status tc_fit_clusters(const char *name, Kernel kernel, int blocks, in
   launch->resident = processors * blocks;
   launch->bytes    = launch->stages * size;
   TC_CHECK(launch->bytes + fixed <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, launch->bytes, room);
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, launch->bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, launch->bytes);
-  return TC_OK;
+  return tc_allow_shared(name, kernel, launch->bytes);
 }
 
 static inline tc_status tc_check_clusters(const char *name, const tc_bittcf *T)

@@ -7,6 +7,12 @@
 
 constexpr int tc_stage_columns = 16; // of B that are in shared memory together
 
+/* docs/performance-waits.md, "Blocks that drift apart" */
+constexpr int tc_turn_chunks = 14; // of 16 columns that a block multiplies before it ends, if one cluster has not more
+constexpr int tc_few_turns   = 3;  // that blocks do not drift apart in
+constexpr int tc_few_rounds  = 8;  // of all multiprocessors, in which the last one matters when not all have clusters left
+constexpr int tc_small_b     = 16 << 20; // bytes, that the L2 cache keeps whatever blocks do
+
 /*
   Where columns of B are in shared memory. Each begins as far behind 32 bytes as in memory, so that sectors are not divided on their way, nor are copies of 16 bytes. So the pitch is that of
   B, modulo 32. Lane 4 g + k has columns tc_staged_column(g) and two later: with g from 0 to 3 or from 4 to 7 every fourth one, which begin alike, in different quarters of the banks. With 8
@@ -21,11 +27,35 @@ struct tc_cluster_args {
   uint32_t      size;     // bytes of a buffer, a multiple of 32
   int32_t       stages;   // buffers
   int32_t       resident; // blocks that run at the same time: as many clusters later the next one begins
+  int32_t       turns;    // clusters of a block, where it has more than one
+  int32_t       whole;    // blocks that multiply all columns, the others `part` of them each
+  int32_t       divided;  // the first cluster of those others
+  int32_t       part;     // a multiple of tc_stage_columns
 
   void take(const tc_cluster_launch &launch)
   {
     stages   = launch.stages;
     resident = launch.resident;
+  }
+
+  /* Shares clusters and columns out, after take(). Returns the number of blocks. */
+  int32_t share(int32_t num_clusters, int32_t num_cols, int32_t n)
+  {
+    const int32_t chunks = (n - 1) / tc_stage_columns + 1, left = num_clusters % resident;
+    const int32_t parts = left > 0 && num_clusters < tc_few_rounds * resident ? std::min(chunks, resident / left) : 1, of_part = (chunks - 1) / parts + 1;
+
+    part    = tc_stage_columns * of_part;
+    divided = parts > 1 ? num_clusters - left : num_clusters;
+
+    const int32_t rounds  = (divided - 1) / resident + 1;
+    const bool    drifts  = rounds > tc_few_turns && sizeof(double) * num_cols * n > tc_small_b;
+
+    turns = drifts ? std::max(1, std::min(rounds, tc_turn_chunks / chunks)) : rounds;
+
+    const int32_t wave = resident * turns;
+
+    whole = divided / wave * resident + std::min(divided % wave, resident);
+    return whole + (num_clusters - divided) * ((chunks - 1) / of_part + 1);
   }
 };
 

@@ -9,12 +9,21 @@
   Lanes:  a lane owns a row, its sums for all the columns in registers. Where consecutive rows touch consecutive columns the loads of B coalesce by themselves
   Arrays: the device view of the matrix; B, C column-major; all device
   Writes: C once for each row of a slice
-  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: sliced ELLPACK with several vectors, e.g. Anzt, Tomov and Dongarra, "Accelerating the LOBPCG
+  Launch: 128 threads per block, no shared memory.  Needs: sm_75.  Source: sliced ELLPACK with several vectors, e.g. Anzt, Tomov and Dongarra, "Accelerating the LOBPCG
           method on GPUs using a blocked sparse matrix vector product", HPC'15
 */
 constexpr int tc_slice_threads = 128;
 constexpr int tc_slice_columns = 8;
 constexpr int tc_slice_groups  = 8;
+
+/* An element of B; the L2 cache gets the whole line from memory, which neighbouring slices read */
+__device__ __forceinline__ double tc_load_dense(const double *b)
+{
+  double value;
+
+  asm("ld.global.nc.L2::128B.f64 %0, [%1];" : "=d"(value) : "l"(b));
+  return value;
+}
 
 /* Adds one entry of the lane's row to the sums of all columns */
 __device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
@@ -22,7 +31,7 @@ __device__ __forceinline__ void tc_add_entry(double value, const double *row_of_
   double gathered[tc_slice_columns];
 
 #pragma unroll
-  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? tc_load_vector(row_of_b + j * ldb) : 0.0;
+  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? tc_load_dense(row_of_b + j * ldb) : 0.0;
 #pragma unroll
   for (int j = 0; j < tc_slice_columns; ++j) sum[j] = fma(value, gathered[j], sum[j]);
 }

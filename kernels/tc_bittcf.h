@@ -59,12 +59,13 @@ typedef struct {
 
 /*
   Which rows meet in a window, and which windows in a cluster. Row (z * n[1] + y) * n[0] + x is point (x, y, z) of a grid; natural order is a grid of one line. A window
-  is 8 points along a line, a brick brick[0] x brick[1] x brick[2] windows, in the order y, z, x; bricks are in the order x, y, z.
+  is 8 points along a line, a brick brick[0] x brick[1] x brick[2] windows, in the order y, z, x. Bricks come in stacks, whole lines of `stack` x `stack` bricks, less at the end of a plane and on
+  the last planes, in the order x, y, z; stacks are in the order y, z. So what a device multiplies at the same time is as thick as it is wide.
 */
 typedef struct {
   int32_t n[3];       // points
   int32_t windows[3]; // multiples of the brick
-  uint8_t brick[3], unused;
+  uint8_t brick[3], stack;
 } tc_bittcf_order;
 
 typedef struct {
@@ -124,14 +125,40 @@ TC_BOTH_SIDES int tc_bittcf_is_wide(int32_t smallest, int32_t largest)
   return largest - smallest > 0xffff;
 }
 
+/* Windows of rows in an order */
+TC_BOTH_SIDES int32_t tc_bittcf_num_row_windows(const tc_bittcf_order *O)
+{
+  return O->windows[0] * O->windows[1] * O->windows[2];
+}
+
+TC_BOTH_SIDES int32_t tc_bittcf_lesser(int32_t a, int32_t b)
+{
+  return a < b ? a : b;
+}
+
+/* Where a brick is, counted in bricks */
+TC_BOTH_SIDES void tc_bittcf_find_brick(const tc_bittcf_order *O, int32_t brick, int32_t at[3])
+{
+  const int32_t along = O->windows[0] / O->brick[0], wide = O->windows[1] / O->brick[1], high = O->windows[2] / O->brick[2]; // all bricks
+  const int32_t bottom = brick / (along * wide * O->stack) * O->stack, left_high = tc_bittcf_lesser(O->stack, high - bottom), in_planes = brick - along * wide * bottom;
+  const int32_t side = in_planes / (along * O->stack * left_high) * O->stack, left_wide = tc_bittcf_lesser(O->stack, wide - side), in_stack = in_planes - along * left_high * side;
+
+  at[0] = in_stack % along;
+  at[1] = side + in_stack / along % left_wide;
+  at[2] = bottom + in_stack / along / left_wide;
+}
+
 /* The matrix row, or its place in row_order, that is packed row `i` of window `w`, -1 if there is none; no row is packed twice */
 TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, int32_t w, int32_t i)
 {
-  const int32_t brick = w / (O->brick[0] * O->brick[1] * O->brick[2]), rest = w % (O->brick[0] * O->brick[1] * O->brick[2]);
-  const int32_t bricks_x = O->windows[0] / O->brick[0], bricks_y = O->windows[1] / O->brick[1];
-  const int64_t x = (int64_t)TC_BITTCF_ROWS * (brick % bricks_x * O->brick[0] + rest / (O->brick[1] * O->brick[2])) + i;
-  const int64_t y = (int64_t)(brick / bricks_x % bricks_y) * O->brick[1] + rest % O->brick[1];
-  const int64_t z = (int64_t)(brick / bricks_x / bricks_y) * O->brick[2] + rest / O->brick[1] % O->brick[2];
+  const int32_t num = O->brick[0] * O->brick[1] * O->brick[2], rest = w % num;
+  int32_t       at[3];
+
+  if (w >= tc_bittcf_num_row_windows(O)) return -1;
+  tc_bittcf_find_brick(O, w / num, at);
+  const int64_t x   = (int64_t)TC_BITTCF_ROWS * (at[0] * O->brick[0] + rest / (O->brick[1] * O->brick[2])) + i;
+  const int64_t y   = (int64_t)at[1] * O->brick[1] + rest % O->brick[1];
+  const int64_t z   = (int64_t)at[2] * O->brick[2] + rest / O->brick[1] % O->brick[2];
   const int64_t row = (z * O->n[1] + y) * O->n[0] + x;
 
   return x < O->n[0] && y < O->n[1] && z < O->n[2] && row < num_rows ? (int32_t)row : -1;
@@ -141,12 +168,6 @@ TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, 
 TC_BOTH_SIDES int32_t tc_bittcf_row_at(const int32_t *row_order, int32_t place)
 {
   return place < 0 || row_order == NULL ? place : row_order[place];
-}
-
-/* Windows of rows in that order */
-TC_BOTH_SIDES int32_t tc_bittcf_num_row_windows(const tc_bittcf_order *O)
-{
-  return O->windows[0] * O->windows[1] * O->windows[2];
 }
 
 /* Long rows of a block, and blocks */

@@ -19,7 +19,8 @@ enum {
   TC_BITTCF_NEIGHBOURS     = 4,                        // windows that are sampled together
   TC_BITTCF_SAMPLE         = 512,                      // such neighbourhoods of each candidate, if it has so many
   TC_BITTCF_SHORTEST_LINE  = 24,                       // rows; shorter lines leave too much of their last window unused
-  TC_BITTCF_GAP            = 8                         // columns further apart than this belong to different lines
+  TC_BITTCF_GAP            = 8,                        // columns further apart than this belong to different lines
+  TC_BITTCF_STACK          = 128                       // bricks of a stack at most, if lines are not longer: about as many as a device has multiprocessors
 };
 
 /* What the neighbourhoods of a sample hold: entries, groups of distinct columns, and those of them that each window has entries in. A long row counts as its first segment. */
@@ -81,6 +82,7 @@ TC_BOTH_SIDES tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32
   O.brick[0] = (uint8_t)bx;
   O.brick[1] = (uint8_t)by;
   O.brick[2] = (uint8_t)bz;
+  O.stack    = 1;
   for (int d = 0; d < 3; ++d) O.windows[d] = tc_bittcf_round_up(d == 0 ? (int32_t)(((uint32_t)n0 + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS) : O.n[d], O.brick[d]);
   return O;
 }
@@ -188,6 +190,16 @@ static inline tc_bittcf_order tc_bittcf_smaller_bricks(const tc_bittcf *T, const
   return fewest;
 }
 
+/* How many bricks wide and high stacks are: in a plane there is only one way to order bricks */
+static inline uint8_t tc_bittcf_stack_of(const tc_bittcf_order *O)
+{
+  const int32_t along = O->windows[0] / O->brick[0];
+  uint8_t       stack = 1;
+
+  while (O->brick[2] > 1 && along * (stack + 1) * (stack + 1) <= TC_BITTCF_STACK) ++stack;
+  return stack;
+}
+
 /*
   Takes an order into a view whose num_rows, num_long, num_segments and precision are set; the windows of segments come later. Windows of many groups are held by 12 warps of
   a thread block, others by 16: then bricks lose a fourth. In narrow precisions rows that come in an order of their own (`ordered`) stay in clusters of 128.
@@ -199,5 +211,6 @@ static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, c
   T->order           = *O;
   T->cluster_windows = sample->masks > 28 * windows && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
   if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_smaller_bricks(T, O);
+  T->order.stack     = tc_bittcf_stack_of(&T->order);
   T->num_row_windows = tc_bittcf_num_row_windows(&T->order);
 }

@@ -16,11 +16,14 @@ __device__ __forceinline__ void tc_keep(const T *&a)
   asm volatile("" : "+l"(a));
 }
 
-/* 16 or 8 bytes on their way from global to shared memory, an address of that. Copies up to tc_copies_end() are a batch. Before sm_80 they have arrived at once. */
+/*
+  16 or 8 bytes on their way from global to shared memory, an address of that; the L2 cache gets the whole line from memory. Copies up to tc_copies_end() are a batch. Before sm_80 they have arrived
+  at once.
+*/
 __device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const void *global)
 {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(shared), "l"(global) : "memory");
+  asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" : : "r"(shared), "l"(global) : "memory");
 #else
   const double2 two = __ldg(reinterpret_cast<const double2 *>(global));
 
@@ -31,7 +34,7 @@ __device__ __forceinline__ void tc_copy_ahead_16(uint32_t shared, const void *gl
 __device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *global)
 {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" : : "r"(shared), "l"(global) : "memory");
+  asm volatile("cp.async.ca.shared.global.L2::128B [%0], [%1], 8;" : : "r"(shared), "l"(global) : "memory");
 #else
   asm volatile("st.shared.f64 [%0], %1;" : : "r"(shared), "d"(__ldg(global)) : "memory");
 #endif
@@ -42,8 +45,8 @@ template <bool cached>
 __device__ __forceinline__ void tc_copy_ahead_16_if(bool so, uint32_t shared, const double *global)
 {
 #if __CUDA_ARCH__ >= 800
-  if (cached) asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
-  else asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+  if (cached) asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global.L2::128B [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+  else asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global.L2::128B [%0], [%1], 16; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
 #else
   __trap();
 #endif
@@ -52,7 +55,7 @@ __device__ __forceinline__ void tc_copy_ahead_16_if(bool so, uint32_t shared, co
 __device__ __forceinline__ void tc_copy_ahead_8_if(bool so, uint32_t shared, const double *global)
 {
 #if __CUDA_ARCH__ >= 800
-  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 8; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
+  asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global.L2::128B [%0], [%1], 8; }" : : "r"(shared), "l"(global), "r"((uint32_t)so) : "memory");
 #else
   __trap();
 #endif

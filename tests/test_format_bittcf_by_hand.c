@@ -161,9 +161,36 @@ static void order_by_hand(void **state)
   tc_matrix_free(&A);
 }
 
+/* 7-point stencils on 32 x 32 x 32 points: lines of 4 windows, bricks of 4 x 4 lines, 8 x 8 of them, in stacks of 5 x 5 and, at both ends, of 3 */
+static void stacks_by_hand(void **state)
+{
+  static const struct {
+    int32_t brick, y, z; // where its first line is
+  } at[] = {{0, 0, 0}, {4, 4, 0}, {20, 0, 4}, {99, 16, 16}, {100, 20, 0}, {112, 20, 4}, {160, 0, 20}, {180, 0, 24}, {220, 20, 20}, {255, 28, 28}};
+  tc_matrix A;
+  tc_bittcf T;
+
+  (void)state;
+  ASSERT_OK(tc_generate(tc_generator_find("stencil7"), 32, 1, &A));
+
+  bittcf_pack(&A, TC_PRECISION_F64, 0, &T);
+
+  assert_int_equal(T.cluster_windows, 16);
+  assert_int_equal(T.order.brick[1], 4);
+  assert_int_equal(T.order.stack, 5);
+  assert_int_equal(T.num_row_windows, 16 * 256);
+  for (size_t i = 0; i < sizeof at / sizeof at[0]; ++i) {
+    const int32_t *row = T.row_id + 8 * 16 * at[i].brick, first = 32 * (at[i].y + 32 * at[i].z) + at[i].brick % 4 * 8;
+
+    for (int32_t line = 0; line < 16; ++line) assert_int_equal(row[8 * line], first + 32 * (line % 4 + 32 * (line / 4)));
+  }
+  tc_format_destroy(&tc_format_bittcf, &T);
+  tc_matrix_free(&A);
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand), cmocka_unit_test(stacks_by_hand)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
