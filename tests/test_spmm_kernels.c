@@ -212,13 +212,17 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
   }
 }
 
-/* All numbers of columns; of the few two, in turn from matrix to matrix: `turn` is its number */
+/*
+  All numbers of columns; of the few two, in turn from matrix to matrix: `turn` is its number. Where a kernel has several ways, all of the few: of segments or streams one for each width; of clusters
+  some multiply parts of the columns, and where blocks are aligned they are others, so that each width has blocks that are and blocks that are not.
+*/
 static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel, const char *name, const tc_matrix *A, int turn, int repeats)
 {
   const int       narrow = kernel->precision != TC_PRECISION_F64;
   device_matrix   M      = device_pack(backend, kernel->format, kernel->precision, A, 0);
-  const int       ways   = strcmp(kernel->format, "csr") == 0 && (M.view.csr.num_long > 0 || (!narrow && A->nnz < 8 * (int64_t)A->num_rows)); // segments or streams: a kernel for each width
-  const int       few    = ways ? NUM_SMALL_WIDTHS : 2;
+  const int       ways   = strcmp(kernel->format, "csr") == 0 && (M.view.csr.num_long > 0 || (!narrow && A->nnz < 8 * (int64_t)A->num_rows));
+  const int       parts  = !narrow && strstr(kernel->name, "cluster") != NULL;
+  const int       few    = ways || parts ? NUM_SMALL_WIDTHS : 2;
   narrow_expected N;
 
   if (narrow) N = narrow_expect(A, kernel->precision, narrow_segment(kernel->format), 128, 1, 0);
@@ -230,6 +234,11 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
       const layout L = layout_of(A, small_only ? turn + i : i + 2 * add);
 
       check_product(&M, kernel, narrow ? &N : NULL, name, A, n, add, 0, &L, n == 9 || n == 32 ? repeats : 1);
+      if (small_only && parts) {
+        const layout other = layout_of(A, (turn + i) % 4 == 0);
+
+        check_product(&M, kernel, NULL, name, A, n, add, 0, &other, 1);
+      }
     }
     for (int gap = small_only ? (turn + i) % 4 : 0; kernel->b_transposed && gap < 4; gap += small_only ? 4 : 1) {
       const layout L = transposed_layout(A, n, gap, i + gap);
