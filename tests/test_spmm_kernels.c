@@ -169,7 +169,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     {"stencil27",  28,    {40, 64, 100, 128, 8, 16}, 0},
     {"elasticity", 18,    {40, 64, 100, 128, 8, 16}, 0},
     {"elasticity", 19,    {8, 3, 40, 9, 16, 128},    0}, // columns of B do not begin at whole sectors
-    {"like_pwtk",  30011, {8, 40, 64, 128, 5, 16},   0}, // clusters of 8 windows, three and more for each multiprocessor; those of the three above have 16, 12 and 12
+    {"like_pwtk",  30011, {8, 40, 72, 128, 5, 16},   0}, // clusters of 8 windows, three and more for each multiprocessor, with 72 columns two to a block, with 128 one; those of the three above have 16, 12 and 12
     {"stencil7",   48,    {40, 64, 100, 128}, 0},
     {"four",       190,   {40, 64, 100, 128}, 0},
     {"webbase",    20011, {40, 64, 100, 128}, 0},
