@@ -35,6 +35,8 @@ mpi_env() {
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
   export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe PRTE_MCA_hwloc_default_binding_policy=none
+  # Open MPI 4: programs that begin and end at the same time make and remove the same folder, and one may fail because another has just made it ("mkdir: File exists"). While there is a folder in it, it stays.
+  mkdir -p "${TMPDIR:-/tmp}/ompi.$(uname -n | cut -d. -f1).$(id -u)/kept" || true
 }
 
 # does MPI itself say that it takes device pointers? PETSc's configure believes the distribution's Open MPI, wrongly
