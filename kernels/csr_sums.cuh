@@ -13,7 +13,8 @@ struct tc_csr_rows {
   uint32_t    stride; // bytes
 };
 
-template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, bool is_stream = false>
+/* `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones, where rows are not long and columns few (docs/performance-waits.md). */
+template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, bool is_stream = false, int in_flight = is_stream ? 8 : 4>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;
   static constexpr bool scaled     = precision != TC_PRECISION_F64;
@@ -26,7 +27,9 @@ struct tc_csr_shape {
   static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
   static constexpr int  vectors    = width > 64 ? 2 / pairs : 1;
   static constexpr int  lanes      = width / (2 * pairs * vectors);               // of a group that owns whole rows
-  static constexpr int  ahead      = (stream ? 8 : 4) / vectors;                  // rows of B that it has in flight: registers, and so warps, are worth more than further ones (docs/performance.md)
+  static constexpr int  ahead      = in_flight / vectors;
+  static constexpr int  loaders    = vectors > 1 ? 1 : lanes < ahead ? lanes : ahead; // lanes of it that load an entry of A, or some, for all; 1: each loads all of them
+  static constexpr int  held       = ahead / loaders;
   static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
   static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
   static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
@@ -123,45 +126,65 @@ struct tc_csr_entries {
   int32_t col[tc_csr_batch];
 };
 
+/* What the lanes of a group have loaded of the next entries: that of entry i, for all of them. All lanes of a warp come here together. */
+template <class shape, typename number>
+__device__ __forceinline__ number tc_csr_loaded(const number (&loaded)[shape::held], int i)
+{
+  if constexpr (shape::loaders == 1) return loaded[i];
+  else return __shfl_sync(tc_full_warp, loaded[i / shape::loaders], i % shape::loaders, shape::lanes);
+}
+
 /*
-  The sums of `length` entries, one at least, for the columns of this lane. The columns of the next entries are loaded while the rows of B of the present ones are on their way.
+  The sums of `length` entries for the columns of this lane. A lane loads an entry or two for its whole group, the columns of the next ones while the rows of B of the present ones are on their way.
   Beyond the last entry that one is loaded again and not added, since loads without conditions leave together. Lanes beyond the last column of B read what the last lane
-  with one reads, and so no more than that.
+  with one reads, and so no more than that. All lanes of a warp come here together, also where there is nothing to sum.
 */
 template <class shape>
 __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *vals, int32_t length, const tc_csr_rows &B, int32_t n, int lane, double2 (&sum)[shape::vectors * shape::pairs])
 {
-  constexpr int ahead = shape::ahead, vectors = shape::vectors, pairs = shape::pairs;
-  using part          = tc_csr_columns<shape::precision, pairs>;
+  constexpr int  ahead = shape::ahead, vectors = shape::vectors, pairs = shape::pairs, lanes = shape::lanes, loaders = shape::loaders, held = shape::held;
+  constexpr bool alone = lanes == tc_warp_size; // the group in its warp
+  using part           = tc_csr_columns<shape::precision, pairs>;
+  const int     own = lane % loaders, last = length - 1;
   const char   *mine[vectors];
-  int32_t       next[ahead];
+  int32_t       next[held] = {};
+  double        val[held]  = {};
 
 #pragma unroll
-  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(part) * min(shape::lanes * v + lane, (n - 1) / (2 * pairs));
+  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(part) * min(lanes * v + lane, (n - 1) / (2 * pairs));
 #pragma unroll
-  for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(i, length - 1));
+  for (int h = 0; h < held; ++h) {
+    if (length > 0) next[h] = __ldg(cols + min(loaders * h + own, last));
+  }
 #pragma unroll 1
-  for (int32_t done = 0; done < length; done += ahead) {
-    part   row[ahead][vectors];
-    double val[ahead];
+  for (int32_t done = 0; alone ? done < length : __any_sync(tc_full_warp, done < length); done += ahead) {
+    int32_t col[ahead];
+    part    row[ahead][vectors];
 
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) {
+    for (int i = 0; i < ahead; ++i) col[i] = tc_csr_loaded<shape>(next, i);
+    if (alone || done < length) { // all of them on their way together
 #pragma unroll
-      for (int v = 0; v < vectors; ++v) row[i][v].load(mine[v] + (uint64_t)(uint32_t)next[i] * B.stride);
+      for (int i = 0; i < ahead; ++i) {
+#pragma unroll
+        for (int v = 0; v < vectors; ++v) row[i][v].load(mine[v] + (uint64_t)(uint32_t)col[i] * B.stride);
+      }
+#pragma unroll
+      for (int h = 0; h < held; ++h) {
+        val[h]  = __ldg(vals + min(done + loaders * h + own, last));
+        next[h] = __ldg(cols + min(done + ahead + loaders * h + own, last));
+      }
     }
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) val[i] = __ldg(vals + min(done + i, length - 1));
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) next[i] = __ldg(cols + min(done + ahead + i, length - 1));
-#pragma unroll
     for (int i = 0; i < ahead; ++i) {
+      const double a = tc_csr_loaded<shape>(val, i);
+
 #pragma unroll
       for (int v = 0; v < vectors * pairs; ++v) {
         const double2 b = row[i][v / pairs].pair(v % pairs);
 
-        sum[v].x = tc_csr_add<false>(done + i < length, val[i], b.x, sum[v].x);
-        sum[v].y = tc_csr_add<false>(done + i < length, val[i], b.y, sum[v].y);
+        sum[v].x = tc_csr_add<false>(done + i < length, a, b.x, sum[v].x);
+        sum[v].y = tc_csr_add<false>(done + i < length, a, b.y, sum[v].y);
       }
     }
   }
@@ -176,7 +199,7 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
 template <class shape>
 __device__ __forceinline__ void tc_csr_sum_stream(const tc_csr_view &A, const int32_t *start, int r, int stop, const tc_csr_rows &B, int32_t n, int lane, double *tile)
 {
-  constexpr int lanes = shape::lanes, ahead = shape::ahead, loaders = lanes < ahead ? lanes : ahead, held = ahead / loaders;
+  constexpr int ahead = shape::ahead, loaders = shape::loaders, held = shape::held;
   using part          = tc_csr_columns<shape::precision, shape::pairs>;
   static_assert(shape::vectors == 1 && shape::pairs == 1, "a lane has two columns");
   const int         own  = lane % loaders;
@@ -213,7 +236,7 @@ __device__ __forceinline__ void tc_csr_sum_stream(const tc_csr_view &A, const in
     part       row[ahead];
 
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) col[i] = __shfl_sync(tc_full_warp, next[i / loaders], i % loaders, lanes);
+    for (int i = 0; i < ahead; ++i) col[i] = tc_csr_loaded<shape>(next, i);
     if (more) { // all of them on their way together
 #pragma unroll
       for (int i = 0; i < ahead; ++i) row[i].load(mine + (uint64_t)(uint32_t)col[i] * B.stride);
@@ -225,7 +248,7 @@ __device__ __forceinline__ void tc_csr_sum_stream(const tc_csr_view &A, const in
     }
 #pragma unroll
     for (int i = 0; i < ahead; ++i) {
-      const double  a = __shfl_sync(tc_full_warp, val[i / loaders], i % loaders, lanes);
+      const double  a = tc_csr_loaded<shape>(val, i);
       const double2 b = row[i].pair(0);
 
       if (more && e + i == end) {

@@ -162,7 +162,6 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
   const int     lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const tc_ring ring = {static_cast<uint32_t>(__cvta_generic_to_shared(tc_staged)), args.size, static_cast<uint32_t>(__cvta_generic_to_shared(barriers)), static_cast<uint32_t>(args.stages)};
 
-
   static_assert(sizeof *barriers == tc_barrier_bytes, "one behind the other");
   if (threadIdx.x < args.stages) tc_barrier_begin(ring.barriers + tc_barrier_bytes * threadIdx.x, tc_producers);
   __syncthreads();

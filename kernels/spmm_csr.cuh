@@ -8,6 +8,9 @@
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
 constexpr int tc_csr_times    = 4;    // ... groups may be so many times what the device holds
+constexpr int tc_csr_few      = 16;   // columns up to which ...
+constexpr int tc_csr_further  = 12;   // ... twice as many rows of B are in flight if the mean row has so many entries, ...
+constexpr int tc_csr_near     = 256 << 10; // ... and which are near if they have no more bytes: an L1 cache holds them
 
 /* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain (docs/performance-sectors.md) */
 template <int width>
@@ -155,8 +158,7 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
           heavy row. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
           each lane; with `stream` its rows follow each other and are summed as one stream of entries
-  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by the whole group at once or, with `deep` and
-          `stream`, by one of its lanes for all
+  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
@@ -206,7 +208,7 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
         const tc_csr_row row = block.row[tc_csr_item<groups>(i, threadIdx.x / lanes)];
         double2          sum[shape::vectors * shape::pairs] = {};
 
-        if (row.length > 0) tc_csr_sum<shape>(A.col + row.begin, A.val + row.begin, row.length, B, args.n, lane, sum);
+        tc_csr_sum<shape>(A.col + row.begin, A.val + row.begin, row.length, B, args.n, lane, sum);
 #pragma unroll
         for (int v = 0; v < shape::vectors * shape::pairs; ++v) {
           double *to = tile + row.at * pitch + 2 * shape::pairs * (lanes * (v / shape::pairs) + lane) + 2 * (v % shape::pairs);
@@ -258,24 +260,37 @@ static tc_status tc_launch_csr_shapes(const char *name, const tc_csr_view *A, co
 /*
   Are rows long, and are there fewer groups of lanes than the device holds? Then a product takes as long as the loads of a row one after the other, and not as long as all
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
-  the device is full a few times (docs/performance.md).
+  the device is full a few times, but nowhere with few columns if the L1 cache holds all rows of B, where loads do not take long (docs/performance-waits.md, "Entries of A for a whole group").
+*/
+template <tc_precision precision, int width>
+static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *deep)
+{
+  constexpr bool few     = precision == TC_PRECISION_F64 && width <= tc_csr_few;
+  const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, false>::lanes;
+  const int      times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
+  int            processors;
 
+  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
+  *deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors && (!few || sizeof(double) * width * A->num_cols > tc_csr_near);
+  return TC_OK;
+}
+
+/*
   `partial` has room for the sums of segments, `top` says what the columns of B are scaled by, where they are. `early`: as soon as the kernel
   before lets it, which must not write to A then.
 */
 template <tc_precision precision, int width>
 static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream, bool early = false)
 {
-  const int64_t threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, false>::lanes;
-  const int     times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
-  int           processors;
+  bool deep;
 
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  const bool deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors;
-
+  TC_CALL((tc_csr_goes_deep<precision, width>(name, A, &deep)));
   if constexpr (precision == TC_PRECISION_F64 && tc_csr_short<width> > 0) {
     if (tc_csr_in_streams<width>(A)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
   }
   if (deep) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
+  if constexpr (precision == TC_PRECISION_F64 && width <= tc_csr_few) {
+    if (A->nnz >= (int64_t)tc_csr_further * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, false, 8>, tc_csr_shape<precision, width, false, true, false, 8>>(name, A, args, B, partial, top, early, stream);
+  }
   return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false>, tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
 }

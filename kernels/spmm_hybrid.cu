@@ -4,7 +4,7 @@
 /*
   tc_spmm_slice_kernel - C = A B or C += A B on the slices of a tc_hybrid, B and C column-major and read and written as they are
 
-  Work:   a warp per slice and tc_slice_columns columns; the blocks of a slice for tc_slice_groups groups of columns are neighbours, so that the slice is read from memory
+  Work:   a warp per slice and shape::columns columns; the blocks of a slice for shape::groups groups of columns are neighbours, so that the slice is read from memory
           once for all of them; what rows further on read of so many columns of B stays in the L2 cache
   Lanes:  a lane owns a row, its sums for all the columns in registers. Where consecutive rows touch consecutive columns the loads of B coalesce by themselves
   Arrays: the device view of the matrix; B, C column-major; all device
@@ -13,31 +13,30 @@
           method on GPUs using a blocked sparse matrix vector product", HPC'15
 */
 constexpr int tc_slice_threads = 128;
-constexpr int tc_slice_columns = 8;
-constexpr int tc_slice_groups  = 8;
+constexpr int tc_slice_wide    = 32; // columns from which a lane has twice as many, ...
+constexpr int tc_slice_short   = 16; // ... where the mean row has fewer entries (docs/performance-waits.md)
 
-/* An element of B; the L2 cache gets the whole line from memory, which neighbouring slices read */
-__device__ __forceinline__ double tc_load_dense(const double *b)
-{
-  double value;
-
-  asm("ld.global.nc.L2::128B.f64 %0, [%1];" : "=d"(value) : "l"(b));
-  return value;
-}
+template <int columns_of_a_lane>
+struct tc_slice_shape {
+  static constexpr int columns = columns_of_a_lane;
+  static constexpr int groups  = 64 / columns;
+  static constexpr int blocks  = columns == 8 ? 6 : 4; // of a multiprocessor, by registers
+};
 
 /* Adds one entry of the lane's row to the sums of all columns */
-__device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
+template <int most>
+__device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[most])
 {
-  double gathered[tc_slice_columns];
+  double gathered[most];
 
 #pragma unroll
-  for (int j = 0; j < tc_slice_columns; ++j) gathered[j] = j < columns ? tc_load_dense(row_of_b + j * ldb) : 0.0;
+  for (int j = 0; j < most; ++j) gathered[j] = j < columns ? tc_load_line(row_of_b + j * ldb) : 0.0;
 #pragma unroll
-  for (int j = 0; j < tc_slice_columns; ++j) sum[j] = fma(value, gathered[j], sum[j]);
+  for (int j = 0; j < most; ++j) sum[j] = fma(value, gathered[j], sum[j]);
 }
 
-template <bool by_rows, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[tc_slice_columns])
+template <bool by_rows, int most, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
+__device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[most])
 {
   const char *block = tc_index_block(H, S.index);
   const char *val   = tc_value_base(H, S.val);
@@ -61,14 +60,16 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
   }
 }
 
-static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups, int32_t slice_blocks)
+template <class shape>
+static __global__ void __launch_bounds__(tc_slice_threads, shape::blocks) tc_spmm_slice_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_spmm_args args, int32_t groups, int32_t slice_blocks)
 {
-  const int32_t first_group = blockIdx.x / (tc_slice_groups * slice_blocks) * tc_slice_groups, in_pass = blockIdx.x - first_group * slice_blocks, width = min(groups - first_group, tc_slice_groups);
-  const int     lane = threadIdx.x % tc_warp_size, group = first_group + in_pass % width, columns = min(args.n - group * tc_slice_columns, tc_slice_columns);
+  constexpr int most        = shape::columns;
+  const int32_t first_group = blockIdx.x / (shape::groups * slice_blocks) * shape::groups, in_pass = blockIdx.x - first_group * slice_blocks, width = min(groups - first_group, shape::groups);
+  const int     lane = threadIdx.x % tc_warp_size, group = first_group + in_pass % width, columns = min(args.n - group * most, most);
   const int32_t s = in_pass / width * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size;
-  const double *b = args.b + group * tc_slice_columns * args.ldb;
-  double       *c = args.c + group * tc_slice_columns * args.ldc;
-  double        sum[tc_slice_columns] = {};
+  const double *b = args.b + group * most * args.ldb;
+  double       *c = args.c + group * most * args.ldc;
+  double        sum[most] = {};
 
   tc_between_kernels();
   if (s >= H.num_slices) return;
@@ -81,11 +82,11 @@ static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kern
     constexpr bool may_be_by_rows = decltype(value_kind)::value == TC_HYBRID_F64 || decltype(value_kind)::value == TC_HYBRID_F32;
     const int      length         = H.length[tc_warp_size * s + lane];
 
-    if (may_be_by_rows && tc_hybrid_by_rows(&H, s, S.width)) tc_row_sums<may_be_by_rows, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
-    else tc_row_sums<false, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
+    if (may_be_by_rows && tc_hybrid_by_rows(&H, s, S.width)) tc_row_sums<may_be_by_rows, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
+    else tc_row_sums<false, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
   });
 #pragma unroll
-  for (int j = 0; j < tc_slice_columns; ++j) {
+  for (int j = 0; j < most; ++j) {
     if (j < columns) tc_finish_element(sum[j], c + row + j * args.ldc, args.add);
   }
 }
@@ -93,13 +94,14 @@ static __global__ void __launch_bounds__(tc_slice_threads, 6) tc_spmm_slice_kern
 /*
   tc_spmm_pieces_kernel - the sums of pieces of TC_SPMM_SEGMENT entries of long rows, and C of empty rows
 
-  Work:   a warp per four pieces and tc_slice_columns columns; then a thread per element of an empty row
+  Work:   a warp per four pieces and tc_piece_columns columns; then a thread per element of an empty row
   Lanes:  lane 8 p + j owns column j of piece p: eight lanes read the same entry
   Arrays: the device view of the matrix; B, C column-major; partial row-major [tc_pieces * num_segments, width]; all device
   Writes: partial, 0 for pieces beyond the end of a row; the empty rows of C
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
-constexpr int tc_pieces = TC_HYBRID_SEGMENT / TC_SPMM_SEGMENT; // of a segment
+constexpr int tc_piece_columns = 8;
+constexpr int tc_pieces        = TC_HYBRID_SEGMENT / TC_SPMM_SEGMENT; // of a segment
 
 template <tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ double tc_piece_sum(const tc_hybrid &H, const tc_hybrid_segment &S, int piece, const double *b)
@@ -127,7 +129,7 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
   if (cta < piece_blocks) {
     const int     lane  = threadIdx.x % tc_warp_size;
     const int64_t w     = (int64_t)cta * (tc_slice_threads / tc_warp_size) + threadIdx.x / tc_warp_size; // group of columns fastest, then half of a segment
-    const int32_t j     = (int32_t)(w % groups) * tc_slice_columns + lane % 8, s = (int32_t)(w / groups / 2);
+    const int32_t j     = (int32_t)(w % groups) * tc_piece_columns + lane % 8, s = (int32_t)(w / groups / 2);
     const int     piece = (int)(w / groups % 2) * 4 + lane / 8;
 
     if (s >= H.num_segments || j >= args.n) return;
@@ -135,7 +137,7 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
     double                  sum;
 
     tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
-    args.scratch[((int64_t)s * tc_pieces + piece) * (groups * tc_slice_columns) + j] = sum;
+    args.scratch[((int64_t)s * tc_pieces + piece) * (groups * tc_piece_columns) + j] = sum;
   } else if (!args.add) {
     const int64_t i = (int64_t)(cta - piece_blocks) * tc_slice_threads + threadIdx.x;
 
@@ -143,16 +145,26 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
   }
 }
 
+template <int columns>
+static tc_status tc_launch_slices(const tc_hybrid *H, const tc_spmm_args *args, cudaStream_t stream)
+{
+  constexpr int64_t warps  = tc_slice_threads / tc_warp_size;
+  const int64_t     blocks = (H->num_slices + warps - 1) / warps;
+  const int32_t     groups = (args->n + columns - 1) / columns;
+
+  return tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_slice_kernel<tc_slice_shape<columns>>, blocks * groups, tc_slice_threads, 0, stream, *H, *args, groups, (int32_t)blocks);
+}
+
 static int32_t tc_column_groups(int32_t n)
 {
-  return (n + tc_slice_columns - 1) / tc_slice_columns;
+  return (n + tc_piece_columns - 1) / tc_piece_columns;
 }
 
 extern "C" size_t tc_spmm_hybrid_scratch(const void *view, int32_t n)
 {
   const tc_hybrid *H = static_cast<const tc_hybrid *>(view);
 
-  return sizeof(double) * tc_pieces * static_cast<size_t>(H->num_segments) * tc_column_groups(n) * tc_slice_columns;
+  return sizeof(double) * tc_pieces * static_cast<size_t>(H->num_segments) * tc_column_groups(n) * tc_piece_columns;
 }
 
 extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *args, void *stream)
@@ -160,10 +172,11 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
   const tc_hybrid    *H      = static_cast<const tc_hybrid *>(view);
   const cudaStream_t  s      = static_cast<cudaStream_t>(stream);
   constexpr int64_t   warps  = tc_slice_threads / tc_warp_size;
-  const int32_t       groups = tc_column_groups(args->n), width = groups * tc_slice_columns;
-  const int64_t       slice_blocks = (H->num_slices + warps - 1) / warps, piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
+  const int32_t       groups = tc_column_groups(args->n), width = groups * tc_piece_columns;
+  const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
 
-  TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_slice_kernel, slice_blocks * groups, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)slice_blocks));
+  if (args->n >= tc_slice_wide && H->num_nonzeros < tc_slice_short * (int64_t)H->num_rows) TC_CALL(tc_launch_slices<16>(H, args, s));
+  else TC_CALL(tc_launch_slices<8>(H, args, s));
   TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)piece_blocks));
   return tc_add_segments<double>("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
 }

@@ -155,6 +155,15 @@ __device__ __forceinline__ double tc_load_stream_if(bool so, const double *globa
   return value;
 }
 
+/* An element that is only read; the L2 cache gets the whole line from memory */
+__device__ __forceinline__ double tc_load_line(const double *global)
+{
+  double value;
+
+  asm("ld.global.nc.L2::128B.f64 %0, [%1];" : "=d"(value) : "l"(global));
+  return value;
+}
+
 /* Volatile: other loads ptxas moves behind the branches that they are written in front of, next to where they are needed */
 __device__ __forceinline__ double tc_load_shared(uint32_t shared)
 {
