@@ -260,7 +260,8 @@ static tc_status tc_launch_csr_shapes(const char *name, const tc_csr_view *A, co
 /*
   Are rows long, and are there fewer groups of lanes than the device holds? Then a product takes as long as the loads of a row one after the other, and not as long as all
   instructions: with a column per lane there are four times as many loads in flight, and twice as many instructions. With longer rows and few columns that still pays where
-  the device is full a few times, but nowhere with few columns if the L1 cache holds all rows of B, where loads do not take long (docs/performance-waits.md, "Entries of A for a whole group").
+  the device is full a few times. With few columns it does not where rows fill half of the device and the L1 cache holds all rows of B, so that loads do not take long, nor where most is in
+  segments, which have a column per lane whatever the others have, in smaller blocks then (docs/performance-waits.md, "Entries of A for a whole group").
 */
 template <tc_precision precision, int width>
 static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *deep)
@@ -271,7 +272,10 @@ static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *
   int            processors;
 
   TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  *deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= (int64_t)times * tc_csr_resident * processors && (!few || sizeof(double) * width * A->num_cols > tc_csr_near);
+  const int64_t held = (int64_t)tc_csr_resident * processors;
+  const bool    near = 2 * threads >= held && sizeof(double) * width * A->num_cols <= tc_csr_near, segments = A->num_long > 0 && !tc_csr_adds_segments(A, 3, 4);
+
+  *deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= times * held && !(few && (near || segments));
   return TC_OK;
 }
 

@@ -36,6 +36,8 @@ static const named_case few_cases[] = {
   {"100d0s",        210  }, // clusters whose values shared memory does not hold beside rows of B
   {"wave",          400  }, // short rows and long ones, whose windows lie together
   {"mixed",         175  }, // with more columns of aligned blocks than above
+  {"rmat",          11   }, // rows of a dozen entries beside a few in segments
+  {"qcd",           3    }, // with other columns than above
 };
 
 /*
