@@ -13,7 +13,7 @@ struct tc_csr_rows {
   uint32_t    stride; // bytes
 };
 
-/* `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones, where rows are not long and columns few (docs/performance-waits.md). */
+/* `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones but for longer rows with few columns (docs/performance-waits.md). */
 template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, bool is_stream = false, int in_flight = is_stream ? 8 : 4>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;

@@ -158,7 +158,8 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
           heavy row. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
           each lane; with `stream` its rows follow each other and are summed as one stream of entries
-  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all
+  Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all,
+          with more than 64 columns of doubles by each of them
   Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
