@@ -266,23 +266,18 @@ __device__ __forceinline__ void tc_put_row(const tc_dense_output &out, int32_t r
   Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
 */
 template <typename Output>
-static __global__ void tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)
+static __global__ void __launch_bounds__(tc_add_threads, 8) tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)
 {
-  const int64_t i    = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-  const int32_t rows = tc_bittcf_long_rows(&T), r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
-  double        sum  = 0.0;
+  const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+  const int32_t r = (int32_t)(i % T.num_long), column = (int32_t)(i / T.num_long);
 
+  tc_wait_for_kernel_before();
   if (column >= out.n) return;
-  const double *partial = out.partial + tc_bittcf_slot(&T, r) + column * out.slots;
-  const int32_t num     = T.long_segments[r];
-
-#pragma unroll 16
-  for (int32_t s = 0; s < num; ++s) sum = __dadd_rn(sum, partial[(int64_t)rows * s]);
-  tc_put_row(out, T.long_row[r], column, sum);
+  tc_put_row(out, T.long_row[r], column, tc_sum_of_segments(out.partial + tc_bittcf_slot(&T, r) + column * out.slots, T.long_segments[r], tc_bittcf_long_rows(&T)));
 }
 
 template <typename Output>
 static inline tc_status tc_add_long_rows(const char *name, const tc_bittcf *T, const Output &out, cudaStream_t stream)
 {
-  return tc_launch(name, tc_spmm_bittcf_long_kernel<Output>, ((int64_t)T->num_long * out.n + 127) / 128, 128, stream, *T, out);
+  return tc_launch_early(name, tc_spmm_bittcf_long_kernel<Output>, ((int64_t)T->num_long * out.n + tc_add_threads - 1) / tc_add_threads, tc_add_threads, 0, stream, *T, out);
 }

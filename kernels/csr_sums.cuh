@@ -2,7 +2,7 @@
   What the kernel of spmm_csr.cuh sums: entries of a row, or of a stream of rows, of CSR times rows of B.
 */
 #pragma once
-#include "tc_device.cuh"
+#include "tc_mma.cuh"
 #include "tc_narrow.h"
 #include "tc_spmm.h"
 #include <cuda_fp16.h>
@@ -104,27 +104,37 @@ struct tc_csr_columns<TC_PRECISION_F64, 1> {
   }
 };
 
-/*
-  sum + a b, if so: an addition that is left out or, with `selects`, made and not taken, which is two instructions more. That is for elements of A in shared memory and groups smaller than a
-  warp: an addition that is left out comes with a load that is, one for each element in place of one for two.
-*/
-template <bool selects>
-__device__ __forceinline__ double tc_csr_add(bool so, double a, double b, double sum)
-{
-  if constexpr (selects) {
-    const double further = fma(a, b, sum);
-
-    return so ? further : sum;
-  }
-  if (so) sum = fma(a, b, sum);
-  return sum;
-}
-
 /* Entries of A in shared memory, for the lanes of a group */
-struct tc_csr_entries {
+struct alignas(16) tc_csr_entries {
   double  val[tc_csr_batch];
   int32_t col[tc_csr_batch];
 };
+
+/*
+  `sum` and the products of the first `left` entries of a batch with what a lane has of their rows of B. An addition that is left out is predicated and adds nothing to the chain. Groups smaller than a warp load values
+  two at a time, needed or not: by itself the compiler leaves a load out with its addition, one for each. A group that is a warp is faster so (docs/performance-waits.md, "Chains").
+*/
+template <class shape, typename element>
+__device__ __forceinline__ double tc_csr_add_batch(double sum, const tc_csr_entries &entries, const element (&row)[tc_csr_batch], int32_t left)
+{
+  if constexpr (shape::deep_lanes < tc_warp_size) {
+    const uint32_t vals = static_cast<uint32_t>(__cvta_generic_to_shared(entries.val));
+
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; i += 2) {
+      const double2 a = tc_load_shared_pair(vals + static_cast<uint32_t>(sizeof(double)) * i);
+
+      if (i < left) sum = fma(a.x, tc_csr_widen<shape::precision>(row[i]), sum);
+      if (i + 1 < left) sum = fma(a.y, tc_csr_widen<shape::precision>(row[i + 1]), sum);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < tc_csr_batch; ++i) {
+      if (i < left) sum = fma(entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
+    }
+  }
+  return sum;
+}
 
 /* What the lanes of a group have loaded of the next entries: that of entry i, for all of them. All lanes of a warp come here together. */
 template <class shape, typename number>
@@ -183,8 +193,10 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
       for (int v = 0; v < vectors * pairs; ++v) {
         const double2 b = row[i][v / pairs].pair(v % pairs);
 
-        sum[v].x = tc_csr_add<false>(done + i < length, a, b.x, sum[v].x);
-        sum[v].y = tc_csr_add<false>(done + i < length, a, b.y, sum[v].y);
+        if (done + i < length) {
+          sum[v].x = fma(a, b.x, sum[v].x);
+          sum[v].y = fma(a, b.y, sum[v].y);
+        }
       }
     }
   }
@@ -369,10 +381,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
       val[h] = __ldg(A.val + e);
     }
     __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
-#pragma unroll
-    for (int i = 0; i < tc_csr_batch; ++i) {
-      sum = tc_csr_add<shape::deep_lanes < tc_warp_size>(done + i < length, entries.val[i], tc_csr_widen<shape::precision>(row[i]), sum);
-    }
+    sum = tc_csr_add_batch<shape>(sum, entries, row, length - done);
   }
   return sum;
 }

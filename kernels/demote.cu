@@ -1,5 +1,6 @@
 #include "tc_backend.h"
 #include "tc_device.cuh"
+#include "tc_mma.cuh"
 
 constexpr int tc_demote_threads = 256;
 constexpr int tc_demote_ctas    = 528; // enough for all of an H200's bandwidth
@@ -21,18 +22,16 @@ __device__ unsigned tc_demote_read; // says nothing: a load whose result is not 
 template <bool keep>
 static __global__ void __launch_bounds__(tc_demote_threads) tc_demote_kernel(char *bytes, int64_t num)
 {
-  constexpr int step = keep ? tc_demote_load : tc_demote_line;
-  unsigned      all  = 0;
-  uint64_t      policy;
+  constexpr int step   = keep ? tc_demote_load : tc_demote_line;
+  unsigned      all    = 0;
+  const auto    policy = tc_first_to_leave();
 
-  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
   for (int64_t i = blockIdx.x * (int64_t)tc_demote_threads + threadIdx.x; i < num; i += gridDim.x * (int64_t)tc_demote_threads) {
     if constexpr (keep) {
-      uint4 u;
+      const uint4 u = tc_load_with_policy(bytes + i * step, policy);
 
-      asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w) : "l"(bytes + i * step), "l"(policy));
       all ^= u.x ^ u.y ^ u.z ^ u.w;
-    } else asm volatile("discard.global.L2 [%0], 128;" : : "l"(bytes + i * step) : "memory");
+    } else tc_discard_line(bytes + i * step);
   }
   if (keep && all == 0x9e3779b9u) tc_demote_read = all;
 }

@@ -39,25 +39,33 @@ struct tc_segment_sums {
   }
 };
 
-/* The sum of `num` sums, `stride` doubles apart, that this kernel or one before has written */
-__device__ __forceinline__ double tc_sum_of_segments(const double *sums, int32_t num, int32_t stride)
+/*
+  `sum` and then the first `num` of `sums`, `stride` doubles apart, no more than `ahead`, all in flight: loads without conditions leave together, so beyond the last one that is loaded again. An addition that is left out
+  takes no time, one that is made and not taken is two selections in the chain.
+*/
+template <int ahead>
+__device__ __forceinline__ double tc_add_sums(double sum, const double *sums, int32_t num, int64_t stride)
 {
-  constexpr int ahead = 16; // in flight
-  double        sum   = 0.0;
-
-#pragma unroll 1
-  for (int32_t s = 0; s < num; s += ahead) {
-    double next[ahead];
+  double next[ahead];
 
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) next[i] = __ldcg(sums + (int64_t)min(s + i, num - 1) * stride);
+  for (int i = 0; i < ahead; ++i) next[i] = __ldcg(sums + min(i, num - 1) * stride);
 #pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      const double further = __dadd_rn(sum, next[i]);
-
-      sum = s + i < num ? further : sum;
-    }
+  for (int i = 0; i < ahead; ++i) {
+    if (i < num) sum = __dadd_rn(sum, next[i]);
   }
+  return sum;
+}
+
+/* The sum of `num` sums, `stride` doubles apart, that this kernel or one before has written */
+__device__ __forceinline__ double tc_sum_of_segments(const double *sums, int32_t num, int64_t stride)
+{
+  constexpr int few = 8, many = 16;
+  double        sum = 0.0;
+
+  if (num <= few) return tc_add_sums<few>(sum, sums, num, stride);
+#pragma unroll 1
+  for (int32_t s = 0; s < num; s += many) sum = tc_add_sums<many>(sum, sums + s * stride, num - s, stride);
   return sum;
 }
 

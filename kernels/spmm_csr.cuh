@@ -85,9 +85,9 @@ __device__ __forceinline__ double tc_csr_sum_of_segments(const double *sums, int
       if (s + groups * i >= num) break;
 #pragma unroll
       for (int q = 0; q < groups; ++q) {
-        const double further = __dadd_rn(sum, groups > 1 ? __shfl_sync(tc_full_warp, next[i], lanes * q + lane) : next[i]);
+        const double one = groups > 1 ? __shfl_sync(tc_full_warp, next[i], lanes * q + lane) : next[i];
 
-        sum = s + groups * i + q < num ? further : sum;
+        if (s + groups * i + q < num) sum = __dadd_rn(sum, one);
       }
     }
   }
@@ -116,7 +116,7 @@ __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const t
   const int32_t first = A.long_first[r], num = A.long_first[r + 1] - first;
 
   if (last && num <= few) {
-    const double sum = tc_sum_of_segments(partial + (int64_t)first * shape::width + j, num, shape::width);
+    const double sum = tc_add_sums<few>(0.0, partial + (int64_t)first * shape::width + j, num, shape::width);
 
     if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
   }

@@ -182,7 +182,16 @@ __device__ __forceinline__ double tc_load_shared_if(bool so, uint32_t shared)
   return value;
 }
 
-/* Volatile for the reason above */
+/* Two doubles, aligned to 16 bytes, also where only one of them is needed */
+__device__ __forceinline__ double2 tc_load_shared_pair(uint32_t shared)
+{
+  double2 pair;
+
+  asm volatile("ld.shared.v2.f64 {%0, %1}, [%2];" : "=d"(pair.x), "=d"(pair.y) : "r"(shared));
+  return pair;
+}
+
+/* Volatile for the reason of tc_load_shared() */
 __device__ __forceinline__ uint4 tc_load_shared_16_in_order(uint32_t shared)
 {
   uint4 four;
@@ -228,6 +237,30 @@ __device__ __forceinline__ void tc_prefetch_bytes(const void *global, uint32_t b
 __device__ __forceinline__ void tc_prefetch_near(const void *global)
 {
   asm volatile("prefetch.global.L1 [%0];" : : "l"(global));
+}
+
+/* The policy of the L2 cache by which a line is the first to be replaced */
+__device__ __forceinline__ uint64_t tc_first_to_leave()
+{
+  uint64_t policy;
+
+  asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+
+/* 16 bytes past the L1 cache */
+__device__ __forceinline__ uint4 tc_load_with_policy(const void *global, uint64_t policy)
+{
+  uint4 four;
+
+  asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "l"(global), "l"(policy));
+  return four;
+}
+
+/* What the line of the L2 cache holds need not be written to memory: it is undefined from here on */
+__device__ __forceinline__ void tc_discard_line(void *global)
+{
+  asm volatile("discard.global.L2 [%0], 128;" : : "l"(global) : "memory");
 }
 
 /* base + unit * half of `two`, the low or the high one. One instruction; the compiler would rather compute it ahead and run out of registers. */
