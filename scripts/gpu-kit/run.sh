@@ -261,7 +261,7 @@ sanitize() { # tool, name, program, options of the program
   local tool=$1 name=$2 program=$3 log=$work/sanitize-$1-$2.log status=0 at=$SECONDS size=-small
   [ "$tool" != racecheck ] || size=-few
   shift 3
-  LAUNCH_LOG=$jobs/$tool-$name.launches timeout 330 compute-sanitizer --tool "$tool" --preload-library "$work/opt/lib/launch_log.so" --error-exitcode 9 "$bin/$program" "$size" "$@" "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
+  LAUNCH_LOG=$jobs/$tool-$name.launches timeout 450 compute-sanitizer --tool "$tool" --preload-library "$work/opt/lib/launch_log.so" --error-exitcode 9 "$bin/$program" "$size" "$@" "$work/opt/lib/libaijtccusparse_cuda.so" >"$log" 2>&1 || status=$?
   head -c 4000000 "$log"
   if [ "$status" = 0 ]; then printf 'passed\t%s %s s\n' "$(grep -E 'SUMMARY|passed' "$log" | tr '\n' ';')" "$((SECONDS - at))"
   elif [ "$status" = 77 ]; then printf 'skipped\tno usable device\n'
