@@ -1,7 +1,7 @@
 /*
   Programs in single precision: plans, transposes and products with dense blocks over arrays of floats must give what the same numbers give in double precision, rounded
-  once, bit for bit, in every precision that products have: test_scalar [-small|-few] [libaijtccusparse_cuda.so], on the host without the library. -small leaves out what takes a memory
-  checker too long, -few what takes a checker of shared memory too long, too: matrices that fill a device.
+  once, bit for bit, in every precision that products have: test_scalar [-small|-few] [-half 0|1] [libaijtccusparse_cuda.so], on the host without the library. -small leaves out what takes a memory
+  checker too long, -few what takes a checker of shared memory too long, too: matrices that fill a device. -half takes every other matrix only, so that two processes share the work.
 */
 #include "device_cases.h"
 #include "device_util.h"
@@ -358,18 +358,24 @@ int main(int argc, char **args)
 {
   const tc_backend   *backend = tc_backend_host();
   device_case         C;
-  int                 sm = 0;
+  int                 sm = 0, first = 0, step = 1;
 
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) small_only = 1;
     else if (strcmp(args[i], "-few") == 0) small_only = few = 1;
+    else if (strcmp(args[i], "-half") == 0 && i + 1 < argc) {
+      first = atoi(args[++i]) != 0;
+      step  = 2;
+    }
     else backend = device_open("test_scalar", args[i], &sm);
   }
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;
-  check_rounding(backend);
-  check_turn(backend);
-  for (int i = 0; device_case_at(small_only, i, &C); ++i) {
+  if (first == 0) {
+    check_rounding(backend);
+    check_turn(backend);
+  }
+  for (int i = first; device_case_at(small_only, i, &C); i += step) {
     for (int seed = 1; seed <= (small_only ? 1 : 2); ++seed) {
       tc_matrix A;
 
@@ -380,7 +386,7 @@ int main(int argc, char **args)
       tc_matrix_free(&A);
     }
   }
-  for (int i = 0; sm > 0 && !few && device_case_full(i, &C); ++i) {
+  for (int i = first; sm > 0 && !few && device_case_full(i, &C); i += step) {
     tc_matrix A;
 
     if (tc_generate(C.generator, C.size, 1, &A) != TC_OK) device_die(C.generator->name, tc_last_error());
