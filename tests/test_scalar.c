@@ -366,8 +366,7 @@ int main(int argc, char **args)
     else if (strcmp(args[i], "-half") == 0 && i + 1 < argc) {
       first = atoi(args[++i]) != 0;
       step  = 2;
-    }
-    else backend = device_open("test_scalar", args[i], &sm);
+    } else backend = device_open("test_scalar", args[i], &sm);
   }
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;
