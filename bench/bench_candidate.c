@@ -131,7 +131,7 @@ static tc_status PackTranspose(const Bench *B, const tc_plan_options *options, B
 {
   TC_CALL(tc_transpose_create(B->settings->backend, options, &C->transpose));
   C->plan = tc_transpose_plan(C->transpose);
-  return tc_transpose_build(C->transpose, &B->local, B->block, NULL);
+  return tc_transpose_build(C->transpose, &B->local, B->block, 0, NULL);
 }
 
 /* A plan that multiplies with that kernel */

@@ -39,6 +39,7 @@ struct tc_build_news {
   int32_t            num_long, num_segments, num_orders;
   tc_bittcf_order    order[TC_BITTCF_MAX_ORDERS];
   unsigned long long sample[TC_BITTCF_MAX_ORDERS][3]; // entries, groups, masks
+  unsigned long long most_masks[TC_BITTCF_MAX_ORDERS];
 };
 
 /* What the host gets to know */
@@ -195,7 +196,7 @@ __device__ __forceinline__ void tc_sample_neighbourhood(const int32_t *col, int3
   Work:   a warp per neighbourhood of a sample; blockIdx.y is the order. The last thread block compares
   Lanes:  a row each; four for a row of eight
   Arrays: row_ptr, col, row_order of the matrix, the last may be NULL; news; all device; answer: the host's, pinned
-  Writes: adds to sampled and sample of news, which were 0; num_long, order and sample of answer
+  Writes: adds to sampled, sample and most_masks of news, which were 0; num_long, order and sample of answer
   Launch: tc_sample_threads per block, TC_BITTCF_MAX_ORDERS rows of them, after tc_build_bittcf_rows_kernel, may begin early; 41 KB of shared memory.  Needs: sm_60
   Source: tc_bittcf_order.h
 */
@@ -226,11 +227,17 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_build_bittcf_samp
     for (int w = 0; w < tc_sample_warps; ++w) all += held[w][k];
     atomicAdd(&news->sample[o][k], static_cast<unsigned long long>(all));
   }
+  if (o < num) {
+    int most = 0;
+
+    for (int w = 0; w < tc_sample_warps; ++w) most = max(most, held[w][2]);
+    atomicMax(&news->most_masks[o], static_cast<unsigned long long>(most));
+  }
   __threadfence();
   if (atomicAdd(&news->sampled, 1) < gridDim.x * gridDim.y - 1) return;
   __threadfence();
 #pragma unroll 1
-  for (int k = 0; k < num; ++k) sample[k] = {(int64_t)__ldcg(&news->sample[k][0]), (int64_t)__ldcg(&news->sample[k][1]), (int64_t)__ldcg(&news->sample[k][2])};
+  for (int k = 0; k < num; ++k) sample[k] = {(int64_t)__ldcg(&news->sample[k][0]), (int64_t)__ldcg(&news->sample[k][1]), (int64_t)__ldcg(&news->sample[k][2]), (int64_t)__ldcg(&news->most_masks[k])};
   const int best = tc_bittcf_best_order(num, sample);
 
   answer->num_long = news->num_long;

@@ -18,14 +18,18 @@ enum {
   TC_BITTCF_MAX_ORDERS     = 1 + 3 * TC_BITTCF_PROBES,
   TC_BITTCF_NEIGHBOURS     = 4,                        // windows that are sampled together
   TC_BITTCF_SAMPLE         = 512,                      // such neighbourhoods of each candidate, if it has so many
+  TC_BITTCF_MANY_MASKS     = 32,                       // of a window in its neighbourhood: more, and 16 warps may not hold windows of the matrix
   TC_BITTCF_SHORTEST_LINE  = 24,                       // rows; shorter lines leave too much of their last window unused
   TC_BITTCF_GAP            = 8,                        // columns further apart than this belong to different lines
   TC_BITTCF_STACK          = 128                       // bricks of a stack at most, if lines are not longer: about as many as a device has multiprocessors
 };
 
-/* What the neighbourhoods of a sample hold: entries, groups of distinct columns, and those of them that each window has entries in. A long row counts as its first segment. */
+/*
+  What the neighbourhoods of a sample hold: entries, groups of distinct columns, and those of them that each window has entries in; the most of these in one neighbourhood. A long row
+  counts as its first segment.
+*/
 typedef struct {
-  int64_t entries, groups, masks;
+  int64_t entries, groups, masks, most_masks;
 } tc_bittcf_sample;
 
 /* Windows from one neighbourhood to the next: one in each brick */
@@ -163,14 +167,19 @@ TC_BOTH_SIDES int tc_bittcf_orders(int32_t num_rows, const tc_bittcf_strides pro
   return num;
 }
 
-/* The cheapest order by its sample: the one that has to bring the fewest rows of B. What comes later must be better by a sixteenth. Samples without entries are not considered. */
+/*
+  The cheapest order by its sample: the one that has to bring the fewest rows of B. What comes later must be better than natural order by a sixteenth, as bricks do not divide lines, and
+  than other bricks by a 32nd. Samples without entries are not considered.
+*/
 TC_BOTH_SIDES int tc_bittcf_best_order(int num, const tc_bittcf_sample *sample)
 {
   int best = 0;
 
   TC_KEEP_LOOP for (int i = 1; i < num; ++i)
   {
-    if (sample[i].entries > 0 && 16 * sample[i].groups * sample[best].entries < 15 * sample[best].groups * sample[i].entries) best = i;
+    const int parts = best == 0 ? 16 : 32;
+
+    if (sample[i].entries > 0 && parts * sample[i].groups * sample[best].entries < (parts - 1) * sample[best].groups * sample[i].entries) best = i;
   }
   return best;
 }
@@ -202,14 +211,13 @@ static inline uint8_t tc_bittcf_stack_of(const tc_bittcf_order *O)
 
 /*
   Takes an order into a view whose num_rows, num_long, num_segments and precision are set; the windows of segments come later. Windows of many groups are held by 12 warps of
-  a thread block, others by 16: then bricks lose a fourth. In narrow precisions rows that come in an order of their own (`ordered`) stay in clusters of 128.
+  a thread block, others by 16: then bricks lose a fourth. What counts is the most of any neighbourhood, since all windows have to fit: the mean is less where lines end within windows and bricks.
+  In narrow precisions rows that come in an order of their own (`ordered`) stay in clusters of 128.
 */
 static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, const tc_bittcf_sample *sample, int ordered)
 {
-  const int64_t windows = (int64_t)TC_BITTCF_NEIGHBOURS * tc_bittcf_sample_size(O);
-
   T->order           = *O;
-  T->cluster_windows = sample->masks > 28 * windows && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
+  T->cluster_windows = sample->most_masks > TC_BITTCF_MANY_MASKS * TC_BITTCF_NEIGHBOURS && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
   if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_smaller_bricks(T, O);
   T->order.stack     = tc_bittcf_stack_of(&T->order);
   T->num_row_windows = tc_bittcf_num_row_windows(&T->order);

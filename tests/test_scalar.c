@@ -181,7 +181,7 @@ static tc_transpose *transpose_of(const tc_backend *backend, tc_scalar scalar, c
   tc_transpose         *T;
 
   device_check(backend, tc_transpose_create(backend, &options, &T), "tc_transpose_create");
-  device_check(backend, tc_transpose_build(T, local, 1, NULL), "tc_transpose_build");
+  device_check(backend, tc_transpose_build(T, local, 1, 0, NULL), "tc_transpose_build");
   device_check(backend, tc_transpose_refill(T, val, &key, TC_CACHE_REBUILD, NULL), "tc_transpose_refill");
   return T;
 }

@@ -22,7 +22,7 @@ static tc_key key_of(const tc_matrix *A, int64_t state)
   return (tc_key){.id = 1, .pattern = 1, .state = state, .nnz = A->nnz, .values = A->val};
 }
 
-static tc_status bring_up_to_date(tc_transpose *T, const tc_matrix *A, const tc_key *key)
+static tc_status bring_up_to_date(tc_transpose *T, const tc_matrix *A, const tc_key *key, int keep_rows)
 {
   const tc_verdict verdict = tc_plan_check(tc_transpose_plan(T), key);
   tc_csr_local     pattern;
@@ -30,7 +30,7 @@ static tc_status bring_up_to_date(tc_transpose *T, const tc_matrix *A, const tc_
 
   if (verdict == TC_CACHE_REBUILD) {
     pattern = local_pattern(A);
-    status  = tc_transpose_build(T, &pattern, 1, NULL);
+    status  = tc_transpose_build(T, &pattern, 1, keep_rows, NULL);
     free((void *)(uintptr_t)pattern.row_ptr);
   }
   if (status == TC_OK && verdict != TC_CACHE_HIT) status = tc_transpose_refill(T, A->val, key, verdict, NULL);
@@ -65,7 +65,7 @@ static void check_case(const test_case *C)
 
     if (tc_formats(&num)[f]->spmv_host == NULL) continue; // for dense blocks only
     ASSERT_OK(tc_transpose_create(tc_backend_host(), &options, &T));
-    ASSERT_OK(bring_up_to_date(T, &C->A, &key));
+    ASSERT_OK(bring_up_to_date(T, &C->A, &key, 0));
     expect_product(T, &C->A);
     tc_transpose_destroy(&T);
     assert_null(T);
@@ -109,12 +109,12 @@ static void follows_the_values(void **state)
   ASSERT_OK(tc_generate(tc_generator_find("ragged"), 331, 1, &A));
   key = key_of(&A, 1);
   ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
-  ASSERT_OK(bring_up_to_date(T, &A, &key));
-  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(bring_up_to_date(T, &A, &key, 0));
+  ASSERT_OK(bring_up_to_date(T, &A, &key, 0));
   tc_random_normal(A.nnz, 99, A.val);
   key = key_of(&A, 2);
   assert_int_equal(tc_plan_check(tc_transpose_plan(T), &key), TC_CACHE_REFILL);
-  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(bring_up_to_date(T, &A, &key, 0));
   expect_product(T, &A);
   tc_plan_counters(tc_transpose_plan(T), &counters);
   assert_int_equal(counters.rebuilds, 1);
@@ -123,8 +123,8 @@ static void follows_the_values(void **state)
   tc_matrix_free(&A);
 }
 
-/* The rows of A^T are those of the transposed matrix, with the values of the last refill, also where there are no entries at all; made once */
-static void check_rows(const test_case *C)
+/* The rows of A^T are those of the transposed matrix, with the values of the last refill, also where there are no entries at all; made once, by the build if it is to keep them */
+static void check_rows_of(const test_case *C, int keep)
 {
   const tc_plan_options by_default = {NULL, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
   const tc_csr_local    pattern    = local_pattern(&C->A);
@@ -135,13 +135,14 @@ static void check_rows(const test_case *C)
 
   ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
   assert_int_equal(tc_transpose_rows(T, &pattern, &view, NULL), TC_ERR_ARG); // not built
-  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(bring_up_to_date(T, &A, &key, keep));
   tc_fault_arm(TC_FAULT_ALLOC, 1);
-  assert_int_equal(tc_transpose_rows(T, &pattern, &view, NULL), TC_ERR_MEMORY);
+  assert_int_equal(tc_transpose_rows(T, &pattern, &view, NULL), keep ? TC_OK : TC_ERR_MEMORY);
+  assert_int_equal(tc_fault_arm(TC_FAULT_ALLOC, 0), keep); // needs no memory if they are kept
   ASSERT_OK(tc_transpose_rows(T, &pattern, &view, NULL));
   A.val = test_random(A.nnz, 99);
   key   = key_of(&A, 2);
-  ASSERT_OK(bring_up_to_date(T, &A, &key));
+  ASSERT_OK(bring_up_to_date(T, &A, &key, keep));
   ASSERT_OK(tc_transpose_rows(T, &pattern, &again, NULL));
   assert_ptr_equal(view.row_ptr, again.row_ptr);
   ASSERT_OK(tc_matrix_transpose(&A, &R));
@@ -153,6 +154,11 @@ static void check_rows(const test_case *C)
   free((void *)(uintptr_t)pattern.row_ptr);
   test_guarded_free(A.val);
   tc_matrix_free(&R);
+}
+
+static void check_rows(const test_case *C)
+{
+  for (int keep = 0; keep < 2; ++keep) check_rows_of(C, keep);
 }
 
 static void rows(void **state)
@@ -207,7 +213,7 @@ static void second_format(void **state)
 
     key.pattern += round / 3;
     tc_random_normal(A.nnz, (uint64_t)(90 + round), A.val);
-    ASSERT_OK(bring_up_to_date(T, &A, &key));
+    ASSERT_OK(bring_up_to_date(T, &A, &key, 0));
     assert_int_equal(tc_transpose_has_second(T), round % 3 > 0);
     if (round == 0) {
       tc_fault_arm(TC_FAULT_ALLOC, 2); // that of its rows is the first
@@ -237,15 +243,16 @@ static void failures(void **state)
   (void)state;
   ASSERT_OK(tc_generate(tc_generator_find("limits"), 65, 1, &A));
   key = key_of(&A, 1);
-  for (tc_fault_point point = 0; point < TC_FAULT_COUNT; ++point) {
-    int           num = 0;
-    tc_transpose *T;
-    tc_status     status;
+  for (int way = 0; way < 2 * TC_FAULT_COUNT; ++way) {
+    const tc_fault_point point = (tc_fault_point)(way / 2);
+    int                  num = 0;
+    tc_transpose        *T;
+    tc_status            status;
 
     ASSERT_OK(tc_transpose_create(tc_backend_host(), &by_default, &T));
     for (;; ++num) {
       tc_backend_host()->fault_arm(point, num + 1);
-      status = bring_up_to_date(T, &A, &key);
+      status = bring_up_to_date(T, &A, &key, way % 2);
       assert_int_equal(tc_backend_host()->fault_arm(point, 0) == 0, status != TC_OK); // no fault goes unnoticed
       if (status == TC_OK) break;
       assert_int_not_equal(tc_plan_check(tc_transpose_plan(T), &key), TC_CACHE_HIT);

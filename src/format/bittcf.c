@@ -34,6 +34,7 @@ static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int3
 {
   tc_bittcf_lists L = {.num = TC_BITTCF_LISTS};
   int32_t         column, place = 0;
+  int64_t         masks = 0;
   uint32_t        holders, group = 0; // windows that hold a column of the present group
 
   for (int32_t i = 0; i < L.num; ++i) {
@@ -47,13 +48,15 @@ static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int3
     more = tc_bittcf_next_column(&L, &column, &holders);
     if (place > 0 && (place == TC_BITTCF_GROUP || !more)) {
       ++S->groups;
-      S->masks += __builtin_popcount(group);
+      masks += __builtin_popcount(group);
       place = 0;
       group = 0;
     }
     for (int32_t w = 0; w < TC_BITTCF_NEIGHBOURS; ++w) group |= (uint32_t)((holders >> TC_BITTCF_ROWS * w & 0xff) != 0) << w;
     ++place;
   }
+  S->masks += masks;
+  if (masks > S->most_masks) S->most_masks = masks;
 }
 
 static void choose_order(const tc_csr *A, tc_bittcf *T)

@@ -76,6 +76,7 @@ typedef struct {
   tc_precision            precision; /* of that format */
   tc_plan                *plan;      /* NULL before the first product, and while declined */
   tc_transpose           *transpose; /* that owns the plan; NULL for the matrix itself */
+  PetscBool               rows_wanted; /* of the transpose, since products with dense blocks look at them */
   tc_counters             retired;   /* counts of the plans that are gone */
   int64_t                 nonempty_rows;
   MatAIJTCCUSPARSEReorder reordered;          /* how the rows of what is packed were regrouped */

@@ -104,7 +104,7 @@ static PetscErrorCode MatTCBuildTranspose(Mat A, const Mat_AIJTCCUSPARSE *tc, Ma
   PetscCall(PetscLogEventBegin(MATTC_Build, A, 0, 0, 0));
   PetscCall(MatTCGetRowGroup(A, tc, MATTC_TRANSPOSE, &row_group));
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &pattern, status));
-  if (*status == TC_OK) *status = tc_transpose_build(side->transpose, &pattern.local, row_group, stream);
+  if (*status == TC_OK) *status = tc_transpose_build(side->transpose, &pattern.local, row_group, side->rows_wanted, stream);
   PetscCall(MatTCPatternRestore(A, backend, &pattern));
   PetscCall(PetscLogEventEnd(MATTC_Build, A, 0, 0, 0));
   PetscFunctionReturn(PETSC_SUCCESS);

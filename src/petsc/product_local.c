@@ -191,6 +191,7 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, int
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   S->kernel = tc_spmm_find(tc->dense.spmm, packed_format);
+  tc->side[MATTC_TRANSPOSE].rows_wanted = PETSC_TRUE;
   if (S->kernel) PetscCall(MatTCSourceFromSide(A, tc, MATTC_TRANSPOSE, S));
   if (S->view) PetscCall(MatTCSourceFromTransposedRows(A, tc, n, backend, key, stream, S, status));
   else if (!tc->side[MATTC_TRANSPOSE].declined) *status = tc_fail(TC_ERR_UNSUPPORTED, "no kernel for the packed transpose");

@@ -86,14 +86,27 @@ static tc_status pack(const tc_transpose *T, tc_plan *plan, const tc_csr_local *
   return tc_plan_builds_local(plan) ? tc_plan_build_local(plan, pattern, stream) : pack_on_host(T, plan, pattern, stream);
 }
 
-tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row_group, tc_stream stream)
+static size_t bytes_of_rows(const tc_csr_local *A)
+{
+  return ((size_t)A->num_cols + 1 + (size_t)A->nnz) * sizeof(int32_t);
+}
+
+/* The pattern of A^T into such memory, and its permutation */
+static tc_status transpose_rows(const tc_transpose *T, const tc_csr_local *A, void *memory, tc_csr_local *pattern, tc_stream stream)
+{
+  int32_t *row_ptr = memory, *col = row_ptr + A->num_cols + 1;
+
+  *pattern = (tc_csr_local){A->num_cols, A->num_rows, A->nnz, row_ptr, col, T->row_group, A->precision, NULL};
+  return tc_from_backend(T->backend, T->backend->transpose(A, row_ptr, col, T->perm, stream));
+}
+
+tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row_group, int keep_rows, tc_stream stream)
 {
   const tc_backend *backend = T->backend;
   const size_t      entries = (size_t)A->nnz;
-  tc_csr_local      pattern = {A->num_cols, A->num_rows, A->nnz, NULL, NULL, row_group, A->precision, NULL};
+  tc_csr_local      pattern;
   void             *memory;
-  int32_t          *row_ptr, *col;
-  tc_status         status, given;
+  tc_status         status, given = TC_OK;
 
   release_arrays(T);
   TC_CALL(tc_from_backend(backend, backend->alloc(entries * (tc_scalar_bytes(T->scalar) + sizeof *T->perm), &memory)));
@@ -101,14 +114,12 @@ tc_status tc_transpose_build(tc_transpose *T, const tc_csr_local *A, int32_t row
   T->perm      = (int32_t *)(void *)((char *)memory + entries * tc_scalar_bytes(T->scalar));
   T->nnz       = A->nnz;
   T->row_group = row_group;
-  TC_CALL(tc_from_backend(backend, backend->take(((size_t)A->num_cols + 1 + entries) * sizeof *row_ptr, &memory, stream)));
-  row_ptr         = memory;
-  col             = row_ptr + A->num_cols + 1;
-  pattern.row_ptr = row_ptr;
-  pattern.col     = col;
-  status          = tc_from_backend(backend, backend->transpose(A, row_ptr, col, T->perm, stream));
+  TC_CALL(tc_from_backend(backend, keep_rows ? backend->alloc(bytes_of_rows(A), &memory) : backend->take(bytes_of_rows(A), &memory, stream)));
+  status = transpose_rows(T, A, memory, &pattern, stream);
   if (status == TC_OK) status = pack(T, T->plan, &pattern, stream);
-  given  = tc_from_backend(backend, backend->give(memory, stream));
+  if (keep_rows && status == TC_OK) T->row_ptr = memory;
+  else if (keep_rows) backend->release(memory);
+  else given = tc_from_backend(backend, backend->give(memory, stream));
   return status == TC_OK ? given : status;
 }
 
@@ -121,21 +132,17 @@ tc_status tc_transpose_refill(tc_transpose *T, const void *csr_val, const tc_key
 
 tc_status tc_transpose_rows(tc_transpose *T, const tc_csr_local *A, tc_csr_view *rows, tc_stream stream)
 {
-  const tc_backend *backend = T->backend;
-
   TC_CHECK(T->nnz == A->nnz, TC_ERR_ARG, "rows of a transpose that is not built");
   if (T->row_ptr == NULL) {
-    void     *memory;
-    tc_status status;
+    tc_csr_local pattern;
+    void        *memory;
+    tc_status    status;
 
-    TC_CALL(tc_from_backend(backend, backend->alloc(((size_t)A->num_cols + 1 + (size_t)A->nnz) * sizeof *T->row_ptr, &memory)));
+    TC_CALL(tc_from_backend(T->backend, T->backend->alloc(bytes_of_rows(A), &memory)));
+    status = transpose_rows(T, A, memory, &pattern, stream); // the same permutation
+    if (status != TC_OK) T->backend->release(memory);
+    TC_CALL(status);
     T->row_ptr = memory;
-    status     = backend->transpose(A, T->row_ptr, T->row_ptr + A->num_cols + 1, T->perm, stream); // the same permutation
-    if (status != TC_OK) {
-      backend->release(memory);
-      T->row_ptr = NULL;
-    }
-    TC_CALL(tc_from_backend(backend, status));
   }
   *rows = (tc_csr_view){.num_rows = A->num_cols, .num_cols = A->num_rows, .nnz = A->nnz, .row_ptr = T->row_ptr, .col = T->row_ptr + A->num_cols + 1, .val = T->values};
   return TC_OK;

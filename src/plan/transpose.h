@@ -18,16 +18,17 @@ tc_plan *tc_transpose_plan(const tc_transpose *transpose);
 
 /*
   New pattern: transposes the local pattern of A and packs that, where the backend lives if it can. `row_group` is that of the rows of A^T. Old arrays go first. The
-  plan is unusable until tc_transpose_refill(). As tc_plan_build_local() it may wait for the device, but not for all that it enqueues.
+  plan is unusable until tc_transpose_refill(). As tc_plan_build_local() it may wait for the device, but not for all that it enqueues. `keep_rows`: tc_transpose_rows() will be
+  asked for.
 */
-tc_status tc_transpose_build(tc_transpose *transpose, const tc_csr_local *A, int32_t row_group, tc_stream stream);
+tc_status tc_transpose_build(tc_transpose *transpose, const tc_csr_local *A, int32_t row_group, int keep_rows, tc_stream stream);
 
 /* Takes the values of A (CSR order, local) as tc_plan_refill() does */
 tc_status tc_transpose_refill(tc_transpose *transpose, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
 
 /*
   A^T straight from CSR, local, with the values of the last refill, in the scalar of the options: for a product with many columns, which is not always best from the plan's format. The pattern, which is
-  not kept otherwise, is made when first asked for, and stays until the next build. May wait for the device then. Errors: TC_ERR_ARG (not built), as the backend's transpose().
+  not kept otherwise, is made when first asked for, if the build has not kept it, and stays until the next build. May wait for the device then. Errors: TC_ERR_ARG (not built), as the backend's transpose().
 */
 tc_status tc_transpose_rows(tc_transpose *transpose, const tc_csr_local *A, tc_csr_view *rows, tc_stream stream);
 
