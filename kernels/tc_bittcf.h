@@ -59,12 +59,13 @@ typedef struct {
 
 /*
   Which rows meet in a window, and which windows in a cluster. Row (z * n[1] + y) * n[0] + x is point (x, y, z) of a grid; natural order is a grid of one line. A window
-  is 8 points along a line, a brick brick[0] x brick[1] x brick[2] windows, in the order y, z, x. Bricks come in stacks, whole lines of `stack` x `stack` bricks, less at the end of a plane and on
-  the last planes, in the order x, y, z; stacks are in the order y, z. So what a device multiplies at the same time is as thick as it is wide.
+  is 8 points along a line, `along` of them to a line. brick[1] x brick[2] lines are a bundle, fewer at the end of a plane and on the last planes; its windows are in the order y, z, x. So
+  brick[0] x brick[1] x brick[2] of them in a row are a brick, and where bundles are thinner as many, further along the lines; the last brick of a bundle is empty in part. Bundles come in
+  stacks, `stack` x `stack`, less at both ends, in the order y, z, as stacks do. So what a device multiplies at the same time is as thick as it is wide.
 */
 typedef struct {
-  int32_t n[3];       // points
-  int32_t windows[3]; // multiples of the brick
+  int32_t n[3]; // points
+  int32_t along;
   uint8_t brick[3], stack;
 } tc_bittcf_order;
 
@@ -125,43 +126,84 @@ TC_BOTH_SIDES int tc_bittcf_is_wide(int32_t smallest, int32_t largest)
   return largest - smallest > 0xffff;
 }
 
-/* Windows of rows in an order */
-TC_BOTH_SIDES int32_t tc_bittcf_num_row_windows(const tc_bittcf_order *O)
-{
-  return O->windows[0] * O->windows[1] * O->windows[2];
-}
-
 TC_BOTH_SIDES int32_t tc_bittcf_lesser(int32_t a, int32_t b)
 {
   return a < b ? a : b;
 }
 
-/* Where a brick is, counted in bricks */
-TC_BOTH_SIDES void tc_bittcf_find_brick(const tc_bittcf_order *O, int32_t brick, int32_t at[3])
+/* Lines of a stack in that direction, if it is whole */
+TC_BOTH_SIDES int32_t tc_bittcf_stack_lines(const tc_bittcf_order *O, int direction)
 {
-  const int32_t along = O->windows[0] / O->brick[0], wide = O->windows[1] / O->brick[1], high = O->windows[2] / O->brick[2]; // all bricks
-  const int32_t bottom = brick / (along * wide * O->stack) * O->stack, left_high = tc_bittcf_lesser(O->stack, high - bottom), in_planes = brick - along * wide * bottom;
-  const int32_t side = in_planes / (along * O->stack * left_high) * O->stack, left_wide = tc_bittcf_lesser(O->stack, wide - side), in_stack = in_planes - along * left_high * side;
+  const int32_t lines = tc_bittcf_lesser(O->stack * O->brick[direction], O->n[direction]);
 
-  at[0] = in_stack % along;
-  at[1] = side + in_stack / along % left_wide;
-  at[2] = bottom + in_stack / along / left_wide;
+  return lines > 0 ? lines : 1;
+}
+
+/* Windows of a bundle of so many lines */
+TC_BOTH_SIDES int32_t tc_bittcf_of_bundle(const tc_bittcf_order *O, int32_t lines)
+{
+  const int32_t brick = O->brick[0] * O->brick[1] * O->brick[2];
+
+  return (O->along * lines + brick - 1) / brick * brick;
+}
+
+/* Of bundles side by side, so many lines wide and high */
+TC_BOTH_SIDES int32_t tc_bittcf_of_layer(const tc_bittcf_order *O, int32_t wide, int32_t high)
+{
+  return wide / O->brick[1] * tc_bittcf_of_bundle(O, O->brick[1] * high) + tc_bittcf_of_bundle(O, wide % O->brick[1] * high);
+}
+
+TC_BOTH_SIDES int32_t tc_bittcf_of_stack(const tc_bittcf_order *O, int32_t wide, int32_t high)
+{
+  return high / O->brick[2] * tc_bittcf_of_layer(O, wide, O->brick[2]) + tc_bittcf_of_layer(O, wide, high % O->brick[2]);
+}
+
+/* Of stacks side by side, so many lines high */
+TC_BOTH_SIDES int32_t tc_bittcf_of_slab(const tc_bittcf_order *O, int32_t high)
+{
+  const int32_t wide = tc_bittcf_stack_lines(O, 1);
+
+  return O->n[1] / wide * tc_bittcf_of_stack(O, wide, high) + tc_bittcf_of_stack(O, O->n[1] % wide, high);
+}
+
+/* Windows of rows in an order */
+TC_BOTH_SIDES int32_t tc_bittcf_num_row_windows(const tc_bittcf_order *O)
+{
+  const int32_t high = tc_bittcf_stack_lines(O, 2);
+
+  return O->n[2] / high * tc_bittcf_of_slab(O, high) + tc_bittcf_of_slab(O, O->n[2] % high);
+}
+
+/* What window `at` is in, of parts of `step` lines with `size` windows each, and one of what is left of `total` lines */
+typedef struct {
+  int32_t first, lines, at; // its first line, how many it has, and where in it the window is
+} tc_bittcf_part;
+
+TC_BOTH_SIDES tc_bittcf_part tc_bittcf_find_part(int32_t at, int32_t size, int32_t step, int32_t total)
+{
+  const int32_t        i    = tc_bittcf_lesser(at / size, total / step);
+  const tc_bittcf_part part = {i * step, tc_bittcf_lesser(step, total - i * step), at - i * size};
+
+  return part;
 }
 
 /* The matrix row, or its place in row_order, that is packed row `i` of window `w`, -1 if there is none; no row is packed twice */
 TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, int32_t w, int32_t i)
 {
-  const int32_t num = O->brick[0] * O->brick[1] * O->brick[2], rest = w % num;
-  int32_t       at[3];
+  const int32_t wide = tc_bittcf_stack_lines(O, 1), high = tc_bittcf_stack_lines(O, 2);
 
   if (w >= tc_bittcf_num_row_windows(O)) return -1;
-  tc_bittcf_find_brick(O, w / num, at);
-  const int64_t x   = (int64_t)TC_BITTCF_ROWS * (at[0] * O->brick[0] + rest / (O->brick[1] * O->brick[2])) + i;
-  const int64_t y   = (int64_t)at[1] * O->brick[1] + rest % O->brick[1];
-  const int64_t z   = (int64_t)at[2] * O->brick[2] + rest / O->brick[1] % O->brick[2];
-  const int64_t row = (z * O->n[1] + y) * O->n[0] + x;
+  const tc_bittcf_part slab   = tc_bittcf_find_part(w, tc_bittcf_of_slab(O, high), high, O->n[2]);
+  const tc_bittcf_part stack  = tc_bittcf_find_part(slab.at, tc_bittcf_of_stack(O, wide, slab.lines), wide, O->n[1]);
+  const tc_bittcf_part layer  = tc_bittcf_find_part(stack.at, tc_bittcf_of_layer(O, stack.lines, O->brick[2]), O->brick[2], slab.lines);
+  const tc_bittcf_part bundle = tc_bittcf_find_part(layer.at, tc_bittcf_of_bundle(O, O->brick[1] * layer.lines), O->brick[1], stack.lines);
+  const int32_t        lines  = bundle.lines * layer.lines;
+  const int64_t        x      = (int64_t)TC_BITTCF_ROWS * (bundle.at / lines) + i;
+  const int64_t        y      = (int64_t)stack.first + bundle.first + bundle.at % lines % bundle.lines;
+  const int64_t        z      = (int64_t)slab.first + layer.first + bundle.at % lines / bundle.lines;
+  const int64_t        row    = (z * O->n[1] + y) * O->n[0] + x;
 
-  return x < O->n[0] && y < O->n[1] && z < O->n[2] && row < num_rows ? (int32_t)row : -1;
+  return x < O->n[0] && row < num_rows ? (int32_t)row : -1;
 }
 
 /* The matrix row in a place that tc_bittcf_row() gives */

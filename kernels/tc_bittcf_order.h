@@ -68,12 +68,6 @@ TC_BOTH_SIDES int32_t tc_bittcf_probed_row(int32_t num_rows, int p)
   return (int32_t)((int64_t)num_rows * (p == 0 ? 4142 : p == 1 ? 5436 : 6180) / 10000);
 }
 
-/* n at least 0 */
-TC_BOTH_SIDES int32_t tc_bittcf_round_up(int32_t n, uint32_t step)
-{
-  return (int32_t)(((uint32_t)n + step - 1) / step * step);
-}
-
 /* Lines of n0 rows, n1 of them in a plane of no more than twice as many as there are: all numbers fit into 32 bits, whose divisions take a kernel a fifth of the time */
 TC_BOTH_SIDES tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32_t n1, int bx, int by, int bz)
 {
@@ -87,7 +81,7 @@ TC_BOTH_SIDES tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32
   O.brick[1] = (uint8_t)by;
   O.brick[2] = (uint8_t)bz;
   O.stack    = 1;
-  for (int d = 0; d < 3; ++d) O.windows[d] = tc_bittcf_round_up(d == 0 ? (int32_t)(((uint32_t)n0 + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS) : O.n[d], O.brick[d]);
+  O.along    = (int32_t)(((uint32_t)n0 + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS);
   return O;
 }
 
@@ -202,7 +196,7 @@ static inline tc_bittcf_order tc_bittcf_smaller_bricks(const tc_bittcf *T, const
 /* How many bricks wide and high stacks are: in a plane there is only one way to order bricks */
 static inline uint8_t tc_bittcf_stack_of(const tc_bittcf_order *O)
 {
-  const int32_t along = O->windows[0] / O->brick[0];
+  const int32_t along = (O->along + O->brick[0] - 1) / O->brick[0];
   uint8_t       stack = 1;
 
   while (O->brick[2] > 1 && along * (stack + 1) * (stack + 1) <= TC_BITTCF_STACK) ++stack;

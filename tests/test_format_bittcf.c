@@ -238,13 +238,16 @@ static void nonfinite_values_stay_in_their_rows(void **state)
   test_all_cases(check_nonfinite);
 }
 
-/* Grids are recognised, and clusters take neighbouring lines together; in how many windows depends on how many groups they have, and of 12 in how many along a line on how long that is */
+/*
+  Grids are recognised, and clusters take neighbouring lines together; in how many windows depends on how many groups they have, also where lines end within windows and bricks, and of 12 in how
+  many along a line on how long that is
+*/
 static void grids_are_found(void **state)
 {
   static const struct {
     const char *generator;
     int32_t     size, line, lines, windows, along;
-  } grids[] = {{"stencil27", 40, 40, 40, 16, 1}, {"stencil7", 32, 32, 32, 16, 1}, {"elasticity", 16, 48, 16, 12, 3}, {"elasticity", 20, 60, 20, 12, 2}, {"convection", 24, 24, 24, 16, 1}};
+  } grids[] = {{"stencil27", 40, 40, 40, 16, 1}, {"stencil7", 32, 32, 32, 16, 1}, {"elasticity", 16, 48, 16, 12, 3}, {"elasticity", 20, 60, 20, 12, 2}, {"elasticity", 17, 51, 17, 12, 2}, {"elasticity", 21, 63, 21, 12, 2}, {"ex56", 24, 75, 25, 12, 2}, {"convection", 24, 24, 24, 16, 1}};
 
   (void)state;
   for (size_t g = 0; g < sizeof grids / sizeof grids[0]; ++g) {

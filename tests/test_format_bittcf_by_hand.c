@@ -2,6 +2,8 @@
   Hand-checked windows of the BitTCF format.
 */
 #include "bittcf_test.h"
+#include "../kernels/tc_bittcf_order.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* 11 rows: 0 and 2 share columns 1 and 70000, row 8 is alone in the second window, row 10 has columns that 16 bits hold */
@@ -188,9 +190,68 @@ static void stacks_by_hand(void **state)
   tc_matrix_free(&A);
 }
 
+/*
+  Lines of 20 points, 3 windows, 6 of them in a plane and 5 planes, bundles of 4 x 4 lines, one bundle to a stack: at the end of a plane two lines are left, so bricks of 2 x 4 lines and
+  two windows, the second of which is half empty, and on top a plane of four lines and two
+*/
+static void bundles_by_hand(void **state)
+{
+  static const struct {
+    int32_t window, x, y, z; // the window's first point; x -1: it is empty
+  } at[] = {{0, 0, 0, 0}, {3, 0, 3, 0}, {4, 0, 0, 1}, {15, 0, 3, 3}, {16, 8, 0, 0}, {47, 16, 3, 3}, {48, 0, 4, 0}, {49, 0, 5, 0}, {50, 0, 4, 1}, {56, 8, 4, 0}, {71, 16, 5, 3}, {72, -1, 0, 0}, {79, -1, 0, 0}, {80, 0, 0, 4}, {83, 0, 3, 4},
+            {84, 8, 0, 4}, {91, 16, 3, 4}, {92, -1, 0, 0}, {96, 0, 4, 4}, {101, 16, 5, 4}, {102, -1, 0, 0}, {111, -1, 0, 0}};
+  const int32_t         num_rows = 20 * 6 * 5;
+  const tc_bittcf_order O        = tc_bittcf_grid(num_rows, 20, 6, 1, 4, 4);
+
+  (void)state;
+  assert_int_equal(tc_bittcf_num_row_windows(&O), 48 + 32 + 16 + 16);
+  for (size_t i = 0; i < sizeof at / sizeof at[0]; ++i) {
+    for (int32_t p = 0; p < TC_BITTCF_ROWS; ++p) {
+      const int used = at[i].x >= 0 && at[i].x + p < 20;
+
+      assert_int_equal(tc_bittcf_row(&O, num_rows, at[i].window, p), used ? 20 * (6 * at[i].z + at[i].y) + at[i].x + p : -1);
+    }
+  }
+  assert_int_equal(tc_bittcf_row(&O, num_rows, 112, 0), -1);
+}
+
+/* Grids of all shapes: each row has one place, and all windows are whole bricks */
+static void every_row_has_one_place(void **state)
+{
+  static const int bricks[][3] = {{1, 1, 1}, {1, 4, 4}, {2, 8, 1}, {3, 2, 2}, {2, 3, 2}, {3, 4, 1}, {2, 6, 1}};
+
+  (void)state;
+  for (int32_t i = 0; i < 7 * 5 * 9 * 3 * 2; ++i) {
+    const int      *brick = bricks[i % 7], part = i / 945; // part: is the last plane whole?
+    const int32_t   n0 = 1 + 13 * (i / 7 % 5), n1 = 1 + i / 35 % 9, n2 = 1 + 4 * (i / 315 % 3), num_rows = n0 * n1 * n2 - (part ? n0 * n1 / 3 : 0);
+    tc_bittcf_order O = tc_bittcf_grid(num_rows, n0, n1, brick[0], brick[1], brick[2]);
+
+    for (O.stack = 1; O.stack < 4; ++O.stack) {
+      const int32_t windows = tc_bittcf_num_row_windows(&O);
+      char         *seen    = calloc((size_t)num_rows, 1);
+      int32_t       placed  = 0;
+
+      assert_non_null(seen);
+      assert_int_equal(windows % (brick[0] * brick[1] * brick[2]), 0);
+      for (int32_t at = 0; at < TC_BITTCF_ROWS * windows; ++at) {
+        const int32_t row = tc_bittcf_row(&O, num_rows, at / TC_BITTCF_ROWS, at % TC_BITTCF_ROWS);
+
+        assert_in_range(row + 1, 0, num_rows);
+        if (row < 0) continue;
+        assert_false(seen[row]);
+        seen[row] = 1;
+        ++placed;
+      }
+      assert_int_equal(placed, num_rows);
+      free(seen);
+    }
+  }
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand), cmocka_unit_test(stacks_by_hand)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand), cmocka_unit_test(stacks_by_hand),
+                                     cmocka_unit_test(bundles_by_hand), cmocka_unit_test(every_row_has_one_place)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
