@@ -104,7 +104,7 @@ printf '%s\n' "$petsc_release" >"$stage/report/petsc"
 say "compressing"
 (cd "$stage" && find . ! -type d -printf '%f\t%p\n' | LC_ALL=C sort | cut -f 2 | tar -cf - -T - | xz -T0 --x86 --lzma2=preset=6,dict=32MiB) >"$kit/kit.tar.xz"
 rm -rf "$stage"
-cp "$root"/scripts/gpu-kit/{run,pair}.sh "$kit"
+cp "$root"/scripts/gpu-kit/{run,pair,stages,kept}.sh "$kit"
 size=$(du -cm "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { print $1 }')
 [ "$size" -lt 50 ] || die "the kit has $size MB, more than 50"
 say "gpu-kit/: $size MB"

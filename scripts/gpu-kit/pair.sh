@@ -13,40 +13,25 @@ out=${OUT:-$kit/out}
 all=$kit/pair
 limit=${1:-580}
 rm -rf "$all"
-mkdir -p "$out" "$all"/{first,second,suite,both}
+mkdir -p "$out" "$all"
 for each in 1 2; do # each unpacks for itself
   mkdir -p "$kit/$each"
   cp "$kit/run.sh" "$kit/$each"
   ln -sf "$kit/kit.tar.xz" "$kit/$each/kit.tar.xz"
 done
 
-# the stages that run.sh is given, into a folder of that name; those that come to their turn too late are left out
-stages() { # name, kit, seconds that it takes at least, stages
-  local name=$1 number=$2 least=$3
-  shift 3
-  [ $((limit - SECONDS)) -gt "$least" ] || { printf '%s: left out after %s s\n' "$name" "$SECONDS"; return; }
-  OUT=$all/$name timeout -k 5 $((limit - SECONDS)) "$kit/$number/run.sh" "$@" >"$all/$name.log" 2>&1
-  printf '%s: until %s s; %s\n' "$name" "$SECONDS" "$(tail -n 1 "$all/$name.log")"
-  keep
-}
-
-# what there is so far, should the machine go before the end; tar's status is 1 where the other GPU's stage writes at the same time
-keep() (
-  flock 9
-  { tar -czf "$kit/pair.tgz" -C "$all" . || [ $? = 1 ]; } && mv "$kit/pair.tgz" "$out/results.tgz"
-) 9>"$kit/pair.lock"
+# shellcheck source=kept.sh
+. "$kit/kept.sh"
 
 (
   export CUDA_VISIBLE_DEVICES=0
-  KIT_SOLVER_NP=1 BENCH_PARTS="table rest add residual transpose" stages first 1 60 solvers bench
+  KIT_SOLVER_NP=1 BENCH_PARTS="table rest add residual transpose" stages first "$kit/1" 60 solvers bench
 ) &
 (
   export CUDA_VISIBLE_DEVICES=1
-  BENCH_PARTS="spmm by_rows spmm_t spmm_abt sparse24 spmm_precision" stages second 2 60 bench
-  stages suite 2 90 suite
+  BENCH_PARTS="spmm by_rows spmm_t spmm_abt sparse24 spmm_precision" stages second "$kit/2" 60 bench
+  stages suite "$kit/2" 90 suite
 ) &
 wait
-stages both 2 60 twogpus
-grep -hP '\tfailed\t' "$all"/*/results.tsv | head -n 40
-grep -h ' times as fast as ' "$all"/*.log
-! grep -qhP '\tfailed\t' "$all"/*/results.tsv
+stages both "$kit/2" 60 twogpus
+tell
