@@ -2,11 +2,11 @@
 # Stages of the kit one after the other on one GPU, within a time: OUT=<folder for results> stages.sh SECONDS STAGE ...
 #
 # STAGE is one of run.sh, or parts of its benchmark joined by commas: bench:spmm,spmm_t. Whatever SECONDS after the start has not ended is cut off, with what it has, and what comes
-# later left out. A whole report is, with the seconds that each took on an H200 with 16 cores:
+# later left out. A whole report is, with the seconds that run.sh took for each on H200s with 16 cores:
 #
 #   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116, 39, 133, 147
 #   stages.sh 580 tests suite gpuaware                                                                  340, 75, 46
-#   stages.sh 580 sanitize bench:sparse24,by_rows,spmm_precision                                        335, 171
+#   stages.sh 580 sanitize bench:sparse24,by_rows,spmm_precision                                        more than 285, 171
 #
 # and twogpus, twoaware on two GPUs (111, 110), hostbench anywhere. Results: $OUT/results.tgz with a folder for each stage, for scripts/gpu-report.py; it is there, with what has ended, from
 # the first stage's end on.
@@ -14,7 +14,7 @@ set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-$kit/out}
 all=$kit/stages
-limit=$1 # of kept.sh
+limit=${1:?SECONDS, then stages} # of kept.sh
 shift
 rm -rf "$all"
 mkdir -p "$out" "$all"
