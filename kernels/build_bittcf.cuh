@@ -395,11 +395,11 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clust
   Lanes:  consecutive entries; then places of windows
   Arrays: the whole view; before [num_windows], sizes as above, and lists [clusters + 1], both scanned; list as above; all device
   Writes: cluster_first, cluster_list, place_first, place once each
-  Launch: tc_build_threads per block, 4 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, 7 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before, const tc_list_size *__restrict__ lists, const int32_t *__restrict__ list)
 {
-  __shared__ int32_t listed[TC_BITTCF_MOST_LISTED];
+  __shared__ int32_t listed[TC_BITTCF_MOST_LISTED], rows[TC_BITTCF_MOST_LISTED]; // of which four are referred to, a bit each
   const int          lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size;
   const int32_t      c = blockIdx.x, of = tc_bittcf_listed(&T);
   const uint32_t     first = lists[c].entries, end = lists[c + 1].entries;
@@ -407,7 +407,10 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
 
   if (threadIdx.x == 0) T.cluster_first[c] = first;
   if (threadIdx.x == 0 && c == T.num_clusters - 1) T.cluster_first[c + 1] = end;
-  for (int32_t i = threadIdx.x; i < num; i += tc_build_threads) T.cluster_list[first + i] = listed[i] = list[(int64_t)tc_bittcf_most_listed(&T) * c + i];
+  for (int32_t i = threadIdx.x; i < num; i += tc_build_threads) {
+    listed[i] = list[(int64_t)tc_bittcf_most_listed(&T) * c + i];
+    rows[i]   = 0;
+  }
   __syncthreads();
   for (int32_t w = c * T.cluster_windows + warp; w < min((c + 1) * T.cluster_windows, T.num_windows); w += tc_build_warps) {
     const tc_window W     = tc_load_window(T, w);
@@ -427,6 +430,9 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_place
         else high = middle;
       }
       place[at] = static_cast<uint16_t>(of * low + column % of);
+      if (of > 1) atomicOr(&rows[low], 1 << column % of);
     }
   }
+  __syncthreads();
+  for (int32_t i = threadIdx.x; i < num; i += tc_build_threads) T.cluster_list[first + i] = of > 1 ? listed[i] << TC_BITTCF_GROUP | rows[i] : listed[i];
 }

@@ -18,7 +18,7 @@
   so the place of a value in CSR follows from csr_first and the masks before it: there is no map.
 
   Clusters: cluster_windows windows in a row share a list of the columns that any of them refers to, ascending: cluster_list, from cluster_first on. In precision F64 it
-  lists c for the columns 4 c to 4 c + 3, whose rows of B are a sector of 32 bytes where B is aligned. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of
+  lists 16 c + m for the columns 4 c to 4 c + 3, whose rows of B are a sector of 32 bytes where B is aligned; bit k of m: column 4 c + k is referred to. place, from TC_BITTCF_BLOCK * place_first of a window on, names the columns of
   its groups by where they are in that list, in F64 4 * (place of the four) + column % 4: those of column 0 of 8 groups, of 16, as many as it takes, then those of column 1, and
   so on; what is beyond the last group repeats it.
   num_clusters 0: not worth it, or too large for a thread block; there are none of these arrays.
@@ -43,6 +43,7 @@ enum {
   TC_BITTCF_FEWER_GROUPS = 36, // the same for 16 warps
   TC_BITTCF_FEW_GROUPS   = 12, // the same for 16 warps of two thread blocks each
   TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
+  TC_BITTCF_MOST_COLUMNS = 1 << 29, // of a matrix with clusters
   TC_BITTCF_MOST_FOURS   = 224, // of a cluster: 16 columns of B of them twice are 227 KB
   TC_BITTCF_MOST_LISTED  = 880 // columns of a cluster in narrow precisions: 128 bytes of B of them twice, and two lists
 };
@@ -261,7 +262,18 @@ TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
   const int32_t of_few = T->cluster_windows > TC_BITTCF_FEWEST_WINDOWS ? TC_BITTCF_MOST_GROUPS : TC_BITTCF_MORE_GROUPS;
   const int32_t most   = T->precision != TC_PRECISION_F64 ? TC_BITTCF_NARROW_GROUPS : T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : of_few;
 
-  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most;
+  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most && T->num_cols <= TC_BITTCF_MOST_COLUMNS;
+}
+
+/* The columns of an entry of the list of a cluster, in F64: which four, and which of them are referred to, a bit each */
+TC_BOTH_SIDES int32_t tc_bittcf_listed_four(int32_t entry)
+{
+  return entry >> TC_BITTCF_GROUP;
+}
+
+TC_BOTH_SIDES uint32_t tc_bittcf_listed_rows(int32_t entry)
+{
+  return (uint32_t)entry & ((1u << TC_BITTCF_GROUP) - 1);
 }
 
 /* Columns that an entry of the list of a cluster stands for */

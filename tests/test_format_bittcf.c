@@ -117,6 +117,12 @@ static void every_row_once(void **state)
 
 static int empty_clusters; // beside windows that the kernel of small ones does not take, as `island` has them for the tests of kernels
 
+/* What an entry of the list of a cluster stands for */
+static int32_t listed(const tc_bittcf *T, int32_t entry)
+{
+  return tc_bittcf_listed(T) > 1 ? tc_bittcf_listed_four(entry) : entry;
+}
+
 static void check_clusters(const test_case *C)
 {
   tc_bittcf T;
@@ -132,7 +138,7 @@ static void check_clusters(const test_case *C)
 
     if (num > widest) widest = num;
     empty_clusters += num == 0 && T.widest_window > TC_BITTCF_FEW_GROUPS;
-    for (int64_t i = 1; i < num; ++i) ASSERT_CASE(list[i - 1] < list[i], C, "cluster %d does not ascend", c);
+    for (int64_t i = 1; i < num; ++i) ASSERT_CASE(listed(&T, list[i - 1]) < listed(&T, list[i]), C, "cluster %d does not ascend", c);
     for (int32_t w = c * T.cluster_windows; w < T.num_windows && w < (c + 1) * T.cluster_windows; ++w) {
       const int32_t   groups = T.window[w].num_groups, side = TC_BITTCF_PLACES * tc_bittcf_place_blocks(groups);
       const uint16_t *place = T.place + TC_BITTCF_BLOCK * (size_t)T.place_first[w];
@@ -142,12 +148,12 @@ static void check_clusters(const test_case *C)
         const int32_t group = at % side < groups ? at % side : groups - 1, column = column_of(&T, w, 4 * group + at / side);
 
         ASSERT_CASE(tc_bittcf_place_of(groups, at % side, at / side) == at, C, "window %d: place %d", w, at);
-        ASSERT_CASE(place[at] / of < num && of * list[place[at] / of] + place[at] % of == column, C, "window %d: place %d of %lld is not column %d", w, place[at], (long long)num, column);
-        used[place[at] / of] = 1;
+        ASSERT_CASE(place[at] / of < num && of * listed(&T, list[place[at] / of]) + place[at] % of == column, C, "window %d: place %d of %lld is not column %d", w, place[at], (long long)num, column);
+        used[place[at] / of] |= 1 << place[at] % of;
       }
       places += 4 * side;
     }
-    for (int64_t i = 0; i < num; ++i) ASSERT_CASE(used[i], C, "cluster %d: nobody refers to entry %lld", c, (long long)i);
+    for (int64_t i = 0; i < num; ++i) ASSERT_CASE(used[i] == (of > 1 ? tc_bittcf_listed_rows(list[i]) : 1), C, "cluster %d: columns %x of entry %lld are referred to", c, used[i], (long long)i);
     free(used);
   }
   ASSERT_CASE(T.num_clusters == 0 || (widest == T.widest_cluster && places == T.num_places && T.num_long == 0), C, "widest cluster %lld, expected %d; %lld places", (long long)widest, T.widest_cluster, (long long)places);

@@ -270,6 +270,17 @@ static int32_t place_in(const int32_t *sorted, int32_t num, int32_t listed)
   return low;
 }
 
+/* Which columns of its fours a cluster refers to, by the places of its windows */
+static void mark_listed(const tc_bittcf *T, int32_t cluster, int32_t *list, int32_t num)
+{
+  for (int32_t i = 0; i < num; ++i) list[i] <<= TC_BITTCF_GROUP;
+  for (int32_t w = cluster * T->cluster_windows; w < end_of_cluster(T, cluster); ++w) {
+    const uint16_t *place = T->place + TC_BITTCF_BLOCK * (size_t)T->place_first[w];
+
+    for (int32_t at = 0; at < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(T->window[w].num_groups); ++at) list[place[at] / TC_BITTCF_GROUP] |= 1 << place[at] % TC_BITTCF_GROUP;
+  }
+}
+
 static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
 {
   const int32_t of   = tc_bittcf_listed(T);
@@ -285,6 +296,7 @@ static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
       place[at] = (uint16_t)(of * place_in(list, num, column / of) + column % of);
     }
   }
+  if (of > 1) mark_listed(T, cluster, list, num);
 }
 
 static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_listed, int32_t num_clusters)
