@@ -224,7 +224,7 @@ struct tc_pieces {
       const bool     follows = half == 0 ? first + 2 < T.num_cols : joined; // is a row listed behind the second one?
       const bool     behind  = (half == 0 ? rows & 4 : joined ? listed.beside[r] & 1 : 0) != 0, second = (rows & 2) != 0;
 
-      row[r] = there && ((rows & 3) != 0 || (!aligned && follows && behind)) ? first : -1;
+      row[r] = there && (aligned || (rows & 3) != 0 || (follows && behind)) ? first : -1;
       own |= ((rows & 3) != 0) << r;
       next |= (follows && (second || behind)) << r;
       tail |= (!follows && second) << r;

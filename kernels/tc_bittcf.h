@@ -68,8 +68,6 @@ typedef struct {
   int32_t n[3]; // points
   int32_t along;
   uint8_t brick[3], stack;
-  uint8_t lead, reach; // rows of the first window of a line that there are not; how many rows of its line a row reaches back or forth, 0 where that is not known
-  uint8_t unused[2];
 } tc_bittcf_order;
 
 typedef struct {
@@ -201,12 +199,12 @@ TC_BOTH_SIDES int32_t tc_bittcf_row(const tc_bittcf_order *O, int32_t num_rows, 
   const tc_bittcf_part layer  = tc_bittcf_find_part(stack.at, tc_bittcf_of_layer(O, stack.lines, O->brick[2]), O->brick[2], slab.lines);
   const tc_bittcf_part bundle = tc_bittcf_find_part(layer.at, tc_bittcf_of_bundle(O, O->brick[1] * layer.lines), O->brick[1], stack.lines);
   const int32_t        lines  = bundle.lines * layer.lines;
-  const int64_t        x      = (int64_t)TC_BITTCF_ROWS * (bundle.at / lines) + i - O->lead;
+  const int64_t        x      = (int64_t)TC_BITTCF_ROWS * (bundle.at / lines) + i;
   const int64_t        y      = (int64_t)stack.first + bundle.first + bundle.at % lines % bundle.lines;
   const int64_t        z      = (int64_t)slab.first + layer.first + bundle.at % lines / bundle.lines;
   const int64_t        row    = (z * O->n[1] + y) * O->n[0] + x;
 
-  return x >= 0 && x < O->n[0] && row < num_rows ? (int32_t)row : -1;
+  return x < O->n[0] && row < num_rows ? (int32_t)row : -1;
 }
 
 /* The matrix row in a place that tc_bittcf_row() gives */

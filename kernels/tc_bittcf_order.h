@@ -85,9 +85,9 @@ TC_BOTH_SIDES tc_bittcf_order tc_bittcf_grid(int32_t num_rows, int32_t n0, int32
   return O;
 }
 
-/* What a probed row tells: the distances from it to the same place on the next line, and on the next plane, and how many rows of its line it reaches back or forth; 0 where it does not tell */
+/* What a probed row tells: the distances from it to the same place on the next line, and on the next plane; 0 where it does not tell */
 typedef struct {
-  int32_t line, plane, reach;
+  int32_t line, plane;
 } tc_bittcf_strides;
 
 /*
@@ -96,7 +96,7 @@ typedef struct {
 */
 TC_BOTH_SIDES tc_bittcf_strides tc_bittcf_find_strides(const int32_t *col, int32_t length, int32_t row, int leaning, int64_t *away)
 {
-  tc_bittcf_strides S        = {0, 0, 0};
+  tc_bittcf_strides S        = {0, 0};
   int64_t           diagonal = 0; // twice where the distances are counted from
   int32_t           num = 0, k = 1; // away: of the middle of each run after the diagonal's
   int               found = 0;
@@ -109,7 +109,6 @@ TC_BOTH_SIDES tc_bittcf_strides tc_bittcf_find_strides(const int32_t *col, int32
     if (!found && col[first] <= row && row <= col[last]) {
       diagonal = leaning ? 2 * (int64_t)row : middle;
       found    = 1;
-      S.reach  = row - col[first] > col[last] - row ? row - col[first] : col[last] - row;
     }
   }
   if (num == 0 || away[0] < TC_BITTCF_SHORTEST_LINE) return S;
@@ -132,7 +131,7 @@ TC_BOTH_SIDES tc_bittcf_strides tc_bittcf_probe(int32_t num_rows, int p, const i
   return S.line > 0 ? S : tc_bittcf_find_strides(col, length, tc_bittcf_probed_row(num_rows, p), 1, away);
 }
 
-TC_BOTH_SIDES int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O, int32_t reach)
+TC_BOTH_SIDES int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittcf_order O)
 {
   TC_KEEP_LOOP for (int i = 0; i < num; ++i)
   {
@@ -140,29 +139,23 @@ TC_BOTH_SIDES int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittc
 
     if (P->n[0] == O.n[0] && P->n[1] == O.n[1] && P->brick[0] == O.brick[0] && P->brick[1] == O.brick[1] && P->brick[2] == O.brick[2]) return num; // of so many rows these are all
   }
-  orders[num]       = O;
-  orders[num].reach = (uint8_t)tc_bittcf_lesser(reach, UINT8_MAX);
+  orders[num] = O;
   return num + 1;
 }
 
 /* The candidates by what the probes tell. Returns how many. Bricks are of 16 windows. */
 TC_BOTH_SIDES int tc_bittcf_orders(int32_t num_rows, const tc_bittcf_strides probe[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
 {
-  int32_t reach = 0; // the furthest: at both ends of a line rows do not reach as far
-  int     num   = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1), 0);
+  int num = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1));
 
-  TC_KEEP_LOOP for (int p = 0; p < TC_BITTCF_PROBES; ++p)
-  {
-    if (probe[p].line > 0 && probe[p].reach > reach) reach = probe[p].reach;
-  }
   TC_KEEP_LOOP for (int p = 0; p < TC_BITTCF_PROBES; ++p)
   {
     const int32_t line = probe[p].line, plane = probe[p].plane;
 
-    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1), reach);
+    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1));
     if (plane > 0) {
-      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 2, 8, 1), 0);
-      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 4, 4), reach);
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 2, 8, 1));
+      num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 4, 4));
     }
   }
   return num;
@@ -200,22 +193,6 @@ static inline tc_bittcf_order tc_bittcf_smaller_bricks(const tc_bittcf *T, const
   return fewest;
 }
 
-/*
-  Windows of lines that begin at sectors of B, four rows, bring the fewest of these where they begin two rows behind one, if rows reach one or two further: 8 rows and one at each end are in four
-  sectors from one on, in three from two rows behind one on. They begin at 16 bytes of C still.
-*/
-static inline void tc_bittcf_set_lead(tc_bittcf *T)
-{
-  enum { SECTOR = 4, LEAD = 2, MOST = 2 };
-  tc_bittcf_order *O = &T->order;
-  const int32_t    run = TC_BITTCF_ROWS * O->brick[0] + 2 * O->reach;
-
-  if (T->precision != TC_PRECISION_F64 || O->n[0] % SECTOR != 0 || O->reach == 0 || O->reach > MOST) return;
-  if ((SECTOR - O->reach + run - 1) / SECTOR <= ((2 * SECTOR - LEAD - O->reach) % SECTOR + run - 1) / SECTOR) return;
-  O->lead  = LEAD;
-  O->along = (O->n[0] + LEAD + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS;
-}
-
 /* How many bricks wide and high stacks are: in a plane there is only one way to order bricks */
 static inline uint8_t tc_bittcf_stack_of(const tc_bittcf_order *O)
 {
@@ -236,8 +213,6 @@ static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, c
   T->order           = *O;
   T->cluster_windows = sample->most_masks > TC_BITTCF_MANY_MASKS * TC_BITTCF_NEIGHBOURS && !(ordered && T->precision != TC_PRECISION_F64) ? 12 : 16;
   if (T->cluster_windows == 12 && O->brick[1] > 1) T->order = tc_bittcf_smaller_bricks(T, O);
-  T->order.reach     = O->reach;
-  tc_bittcf_set_lead(T);
   T->order.stack     = tc_bittcf_stack_of(&T->order);
   T->num_row_windows = tc_bittcf_num_row_windows(&T->order);
 }
