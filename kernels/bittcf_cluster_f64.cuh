@@ -163,10 +163,9 @@ private:
   }
 };
 
-/* The two neighbouring rows of B, of four that are listed, which a thread brings, those that are referred to. Of a column that begins between two times 16 bytes, which is shifted: */
+/* The two neighbouring rows of B, of four that are listed, which a thread brings. Of a column that begins between two times 16 bytes, which is shifted, only what is referred to: */
 struct tc_piece {
   bool both; // are both there?
-  bool own;  // is one of them referred to?
   bool next; // does the second one come together with the row behind it, which is listed behind it?
   bool tail; // does it come alone?
   bool head; // does the first one come alone, and not with the piece before?
@@ -207,25 +206,23 @@ struct tc_listed_pieces {
 /* The same as rows of B; bit r of each word for piece r */
 template <int num>
 struct tc_pieces {
-  int32_t  row[num]; // the first, -1: nothing to bring
-  uint32_t own = 0, next = 0, tail = 0, head = 0;
+  int32_t  row[num]; // the first, -1: none
+  uint32_t next = 0, tail = 0, head = 0;
 
-  __device__ __forceinline__ void find(const tc_bittcf &T, const tc_listed_pieces<num> &listed, int thread, bool aligned)
+  __device__ __forceinline__ void find(const tc_bittcf &T, const tc_listed_pieces<num> &listed, int thread)
   {
     const int half = thread % 2, aside = half == 0 ? -1 : 1;
 
-    own = next = tail = head = 0;
+    next = tail = head = 0;
 #pragma unroll
     for (int r = 0; r < num; ++r) {
-      const int32_t  four   = tc_bittcf_listed_four(listed.entry[r]), first = TC_BITTCF_GROUP * four + 2 * half;
-      const bool     there  = listed.entry[r] >= 0 && first < T.num_cols; // the last four need not be there all
-      const bool     joined = listed.beside[r] >= 0 && tc_bittcf_listed_four(listed.beside[r]) == four + aside;
-      const uint32_t rows   = tc_bittcf_listed_rows(listed.entry[r]) >> 2 * half;
+      const int32_t  four    = tc_bittcf_listed_four(listed.entry[r]), first = TC_BITTCF_GROUP * four + 2 * half;
+      const bool     joined  = listed.beside[r] >= 0 && tc_bittcf_listed_four(listed.beside[r]) == four + aside;
+      const uint32_t rows    = tc_bittcf_listed_rows(listed.entry[r]) >> 2 * half;
       const bool     follows = half == 0 ? first + 2 < T.num_cols : joined; // is a row listed behind the second one?
-      const bool     behind  = (half == 0 ? rows & 4 : joined ? listed.beside[r] & 1 : 0) != 0, second = (rows & 2) != 0;
+      const bool     second = (rows & 2) != 0, behind = (half == 0 ? rows & 4 : joined ? listed.beside[r] & 1 : 0) != 0;
 
-      row[r] = there && (aligned || (rows & 3) != 0 || (follows && behind)) ? first : -1;
-      own |= ((rows & 3) != 0) << r;
+      row[r] = listed.entry[r] >= 0 && first < T.num_cols ? first : -1; // the last four need not be there all
       next |= (follows && (second || behind)) << r;
       tail |= (!follows && second) << r;
       head |= (half == 0 && !joined && (rows & 1) != 0) << r;
@@ -237,7 +234,7 @@ struct tc_pieces {
     tc_listed_pieces<num> listed;
 
     listed.load(T, tc_list_range(T, cluster), thread, threads, aligned);
-    find(T, listed, thread, aligned);
+    find(T, listed, thread);
   }
 
   /* tc_between_kernels() when the lists have come: under a condition on them, which holds, or ptxas puts the wait in front of their loads */
@@ -250,7 +247,7 @@ struct tc_pieces {
     if (all >= -1) tc_between_kernels();
   }
 
-  __device__ __forceinline__ tc_piece get(const tc_bittcf &T, int r) const { return {row[r] + 1 < T.num_cols, (own >> r & 1) != 0, (next >> r & 1) != 0, (tail >> r & 1) != 0, (head >> r & 1) != 0}; }
+  __device__ __forceinline__ tc_piece get(const tc_bittcf &T, int r) const { return {row[r] + 1 < T.num_cols, (next >> r & 1) != 0, (tail >> r & 1) != 0, (head >> r & 1) != 0}; }
 };
 
 /* `count` columns of a piece that all begin at 16 bytes; `from` and `to` go on to those behind them */
@@ -271,7 +268,7 @@ __device__ __forceinline__ void tc_stage_every_other(const tc_cluster_args &args
 
 #pragma unroll
   for (int j = 0; j < count / 2; ++j, shifted += 2 * args.ldb, other += 2 * args.ldb, to_shifted += 2 * args.pitch, to_other += 2 * args.pitch) {
-    tc_copy_ahead_16_if<false>(piece.own, to_other, other);
+    tc_copy_ahead_16(to_other, other);
     tc_copy_ahead_16_if<cached>(piece.next, to_shifted + 8, shifted + 1);
     tc_copy_ahead_8_if(piece.tail, to_shifted + 8, shifted + 1);
     tc_copy_ahead_8_if(piece.head, to_shifted, shifted);

@@ -50,7 +50,7 @@ __device__ __forceinline__ void tc_produce_few(const tc_bittcf &T, const tc_few_
   for (int32_t cluster = blockIdx.x; cluster < T.num_clusters; cluster += gridDim.x) {
     const uint32_t buffer = ring.buffer();
 
-    pieces.find(T, listed, thread, aligned);
+    pieces.find(T, listed, thread);
     pieces.between_kernels(); // for the first cluster
     listed.load(T, next, thread, tc_producers, aligned);
     next = tc_list_range(T, cluster + 2 * gridDim.x);

@@ -256,13 +256,13 @@ TC_BOTH_SIDES int32_t tc_bittcf_windows_held(const tc_bittcf *T)
   return T->widest_window <= TC_BITTCF_FEWER_GROUPS && T->cluster_windows > 12 ? T->cluster_windows : T->widest_window <= TC_BITTCF_MOST_GROUPS ? 12 : TC_BITTCF_FEWEST_WINDOWS;
 }
 
-/* Can a thread block hold any cluster's windows in registers? */
+/* Can a thread block hold any cluster's windows in registers, and its list name their columns? */
 TC_BOTH_SIDES int tc_bittcf_may_cluster(const tc_bittcf *T)
 {
   const int32_t of_few = T->cluster_windows > TC_BITTCF_FEWEST_WINDOWS ? TC_BITTCF_MOST_GROUPS : TC_BITTCF_MORE_GROUPS;
   const int32_t most   = T->precision != TC_PRECISION_F64 ? TC_BITTCF_NARROW_GROUPS : T->cluster_windows > 12 ? TC_BITTCF_FEWER_GROUPS : of_few;
 
-  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most && T->num_cols <= TC_BITTCF_MOST_COLUMNS;
+  return T->num_groups > 0 && T->num_long == 0 && T->widest_window <= most && (T->precision != TC_PRECISION_F64 || T->num_cols <= TC_BITTCF_MOST_COLUMNS);
 }
 
 /* The columns of an entry of the list of a cluster, in F64: which four, and which of them are referred to, a bit each */

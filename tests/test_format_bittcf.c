@@ -168,6 +168,27 @@ static void clusters_name_their_columns(void **state)
   assert_true(empty_clusters > 0);
 }
 
+/* Clusters name columns up to a limit; a matrix with more has none, in double precision */
+static void clusters_of_very_many_columns(void **state)
+{
+  const tc_generator *lattice = tc_generator_find("qcd");
+
+  (void)state;
+  for (int beyond = 0; beyond < 2; ++beyond) {
+    test_case C = {"very many columns", 0, {0}};
+    tc_bittcf T;
+
+    ASSERT_OK(tc_generate(lattice, 6, 1, &C.A));
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.col[e] += TC_BITTCF_MOST_COLUMNS + beyond - C.A.num_cols;
+    C.A.num_cols = TC_BITTCF_MOST_COLUMNS + beyond;
+    pack(&C.A, &T);
+    assert_int_equal(T.num_clusters > 0, !beyond);
+    unpack(&T);
+    check_clusters(&C);
+    tc_matrix_free(&C.A);
+  }
+}
+
 static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n, int add)
 {
   const int64_t ldb = C->A.num_cols + 3, ldc = C->A.num_rows + 1;
@@ -307,6 +328,7 @@ int main(void)
     cmocka_unit_test(every_entry_once),
     cmocka_unit_test(every_row_once),
     cmocka_unit_test(clusters_name_their_columns),
+    cmocka_unit_test(clusters_of_very_many_columns),
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),
