@@ -77,12 +77,12 @@ static tc_status load_kernels(tc_scalar scalar)
 
 static tc_status cuda_warm_up(tc_scalar scalar)
 {
-  enum { SCALARS = TC_SCALAR_F32 + 1, DEVICES = 64 };
-  static std::atomic<bool> warm[DEVICES][SCALARS];
+  enum { SCALARS = TC_SCALAR_F32 + 1 };
+  static std::atomic<bool> warm[tc_counted_devices][SCALARS];
   int                      device;
 
   TC_CUDA(cudaGetDevice(&device));
-  if (device >= DEVICES || warm[device][scalar].exchange(true)) return TC_OK;
+  if (device >= tc_counted_devices || warm[device][scalar].exchange(true)) return TC_OK;
   TC_CALL(tc_memory_warm_up());
   return load_kernels(scalar);
 }

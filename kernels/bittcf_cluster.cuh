@@ -157,27 +157,18 @@ struct tc_cluster_launch {
   }
 };
 
-template <typename Kernel>
-static tc_status tc_allow_shared(const char *name, Kernel kernel, int bytes)
-{
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
-  return TC_OK;
-}
-
 /* As many buffers of `size` bytes as `blocks` thread blocks of a multiprocessor have room for, besides `fixed` bytes each */
-template <typename Kernel>
-static tc_status tc_fit_clusters(const char *name, Kernel kernel, int blocks, int size, int fixed, tc_cluster_launch *launch)
+static tc_status tc_fit_clusters(const char *name, int blocks, int size, int fixed, tc_cluster_launch *launch)
 {
-  int room, processors;
+  const tc_device_size *device;
 
-  TC_CALL(tc_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
+  TC_CALL(tc_size_of_device(name, &device));
   launch->stages = tc_most_stages;
-  while (launch->stages > 2 && launch->stages * size + fixed > room / blocks) --launch->stages;
-  launch->resident = processors * blocks;
+  while (launch->stages > 2 && launch->stages * size + fixed > device->block_bytes / blocks) --launch->stages;
+  launch->resident = device->num_sms * blocks;
   launch->bytes    = launch->stages * size;
-  TC_CHECK(launch->bytes + fixed <= room, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, launch->bytes, room);
-  return tc_allow_shared(name, kernel, launch->bytes);
+  TC_CHECK(launch->bytes + fixed <= device->block_bytes, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, launch->bytes, device->block_bytes);
+  return TC_OK;
 }
 
 static inline tc_status tc_check_clusters(const char *name, const tc_bittcf *T)

@@ -4,7 +4,7 @@
 #include <new>
 #include <vector>
 
-enum { MAX_DEVICES = 64, KEPT_SHARE = 64, WARM_SHARE = 256 }; // of the device's memory one part in so many may stay with the pool, and one is there from the beginning
+enum { KEPT_SHARE = 64, WARM_SHARE = 256 }; // of the device's memory one part in so many may stay with the pool, and one is there from the beginning
 
 /* One for each device that this process uses; never destroyed */
 struct tc_pool {
@@ -32,11 +32,11 @@ static tc_status create_pool(int device, tc_pool *pool)
 static tc_status get_pool(tc_pool **pool)
 {
   static std::mutex mutex;
-  static tc_pool    pools[MAX_DEVICES];
+  static tc_pool    pools[tc_counted_devices];
   int               device;
 
   TC_CALL(tc_cuda("current device", cudaGetDevice(&device)));
-  TC_CHECK(device < MAX_DEVICES, TC_ERR_UNSUPPORTED, "device %d, memory pools exist for the first %d", device, MAX_DEVICES);
+  TC_CHECK(device < tc_counted_devices, TC_ERR_UNSUPPORTED, "device %d, memory pools exist for the first %d", device, tc_counted_devices);
   const std::lock_guard<std::mutex> lock(mutex);
 
   *pool = &pools[device];

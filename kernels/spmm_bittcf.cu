@@ -115,20 +115,24 @@ extern "C" size_t tc_spmm_bittcf_scratch(const void *view, int32_t n)
 }
 
 /* All of a multiprocessor's memory to the L1 cache, which up to 16 columns gain by (docs/performance-waits.md, "Chains"); else the driver keeps 32 KB of it for a shared memory that is not used */
-template <typename Kernel>
-static tc_status tc_prefer_cache(const char *name, Kernel kernel)
+template <auto kernel>
+static tc_status tc_prefer_cache(const char *name)
 {
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxL1) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no preference for the cache", name);
-  return TC_OK;
+  static tc_once once;
+
+  return once.on_present_device([&]() -> tc_status {
+    TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxL1) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no preference for the cache", name);
+    return TC_OK;
+  });
 }
 
 template <int sets, int vectors>
 static tc_status tc_launch_tiles(const tc_bittcf *T, const double *copy, int32_t width, int32_t chunks, int32_t whole, const tc_dense_output &out, cudaStream_t stream)
 {
-  const int64_t blocks = ((int64_t)T->num_windows + tc_tile_warps - 1) / tc_tile_warps * chunks;
-  const auto    kernel = tc_spmm_bittcf_kernel<sets, vectors>;
+  const int64_t  blocks = ((int64_t)T->num_windows + tc_tile_warps - 1) / tc_tile_warps * chunks;
+  constexpr auto kernel = tc_spmm_bittcf_kernel<sets, vectors>;
 
-  if (sets == 1) TC_CALL(tc_prefer_cache("tc_spmm_bittcf_f64", kernel));
+  if constexpr (sets == 1) TC_CALL(tc_prefer_cache<kernel>("tc_spmm_bittcf_f64"));
   return tc_launch_early("tc_spmm_bittcf_f64", kernel, blocks, tc_tile_warps * tc_warp_size, 0, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
 }
 

@@ -68,13 +68,15 @@ static __global__ void __launch_bounds__(tc_cluster_threads, tc_held_blocks<TC_B
   }
 }
 
+template <bool aligned>
 static tc_status tc_launch_clusters(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const auto        kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_kernel<true> : tc_spmm_bittcf_cluster_kernel<false>;
+  constexpr auto    kernel = tc_spmm_bittcf_cluster_kernel<aligned>;
   tc_cluster_args   fitted = tc_cluster_args_of<2>(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, static_cast<int>(fitted.size), tc_cluster_threads / tc_warp_size * tc_listed_bytes<TC_BITTCF_FEW_GROUPS>, &launch));
+  TC_CALL(tc_allow_shared<kernel>(name));
+  TC_CALL(tc_fit_clusters(name, tc_held_blocks<TC_BITTCF_FEW_GROUPS>, static_cast<int>(fitted.size), tc_cluster_threads / tc_warp_size * tc_listed_bytes<TC_BITTCF_FEW_GROUPS>, &launch));
   fitted.take(launch);
   return tc_launch_line(name, kernel, true, T->num_clusters, tc_cluster_threads, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }
@@ -110,6 +112,6 @@ extern "C" tc_status tc_spmm_bittcf_cluster_f64(const void *view, const tc_spmm_
   if (T->num_windows == 0) return TC_OK;
   TC_CHECK(T->precision == TC_PRECISION_F64, TC_ERR_ARG, "%s: the values are in precision %d", name, T->precision);
   TC_CALL(tc_check_clusters(name, T));
-  if (tc_windows_are_small(T)) return tc_launch_clusters(name, T, args, static_cast<cudaStream_t>(stream));
+  if (tc_windows_are_small(T)) return (tc_pairs_are_aligned(args) ? tc_launch_clusters<true> : tc_launch_clusters<false>)(name, T, args, static_cast<cudaStream_t>(stream));
   return (args->n <= 8 ? tc_spmm_bittcf_cluster_few : tc_spmm_bittcf_cluster_specialized)(name, T, args, static_cast<cudaStream_t>(stream));
 }

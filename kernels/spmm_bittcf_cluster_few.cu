@@ -205,22 +205,27 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
   else tc_produce_few<meeting, aligned>(T, args, out.n, ring, threadIdx.x - warps * tc_warp_size);
 }
 
+template <int warps, int most, bool aligned>
+static tc_status tc_launch_few(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
+{
+  constexpr auto        kernel = tc_spmm_bittcf_cluster_few_kernel<warps, most, aligned>;
+  tc_cluster_args       dense  = tc_cluster_args_of<1>(T, args);
+  const int             most_values = static_cast<int>(sizeof(double)) * TC_BITTCF_ROWS * TC_BITTCF_GROUP * T->cluster_windows * T->widest_window;
+  const tc_device_size *size;
+
+  TC_CALL(tc_size_of_device(name, &size));
+  const int capacity = std::min((size->block_bytes - tc_ring_bytes - warps * tc_listed_bytes<most>) / tc_few_stages - static_cast<int>(dense.size), most_values) / 32 * 32, bytes = tc_few_stages * (static_cast<int>(dense.size) + capacity);
+
+  dense.stages = tc_few_stages;
+  TC_CHECK(capacity >= 0, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, size->block_bytes);
+  TC_CALL(tc_allow_shared<kernel>(name));
+  return tc_launch_line(name, kernel, true, std::min(T->num_clusters, size->num_sms), warps * tc_warp_size + tc_producers, bytes, stream, *T, tc_few_args{dense, static_cast<uint32_t>(capacity)}, tc_output_of(T, args, nullptr));
+}
+
 template <int warps, int most>
 static tc_status tc_launch_few(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const auto            kernel = tc_pairs_are_aligned(args) ? tc_spmm_bittcf_cluster_few_kernel<warps, most, true> : tc_spmm_bittcf_cluster_few_kernel<warps, most, false>;
-  tc_cluster_args       dense  = tc_cluster_args_of<1>(T, args);
-  const int             most_values = static_cast<int>(sizeof(double)) * TC_BITTCF_ROWS * TC_BITTCF_GROUP * T->cluster_windows * T->widest_window;
-  int                   room, processors;
-
-  TC_CALL(tc_attribute(name, cudaDevAttrMaxSharedMemoryPerBlockOptin, &room));
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  const int capacity = std::min((room - tc_ring_bytes - warps * tc_listed_bytes<most>) / tc_few_stages - static_cast<int>(dense.size), most_values) / 32 * 32, bytes = tc_few_stages * (static_cast<int>(dense.size) + capacity);
-
-  dense.stages = tc_few_stages;
-  TC_CHECK(capacity >= 0, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, room);
-  TC_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, bytes);
-  return tc_launch_line(name, kernel, true, std::min(T->num_clusters, processors), warps * tc_warp_size + tc_producers, bytes, stream, *T, tc_few_args{dense, static_cast<uint32_t>(capacity)}, tc_output_of(T, args, nullptr));
+  return (tc_pairs_are_aligned(args) ? tc_launch_few<warps, most, true> : tc_launch_few<warps, most, false>)(name, T, args, stream);
 }
 
 tc_status tc_spmm_bittcf_cluster_few(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)

@@ -177,18 +177,18 @@ static __global__ void __launch_bounds__(warps *tc_warp_size + tc_producers, 1) 
 template <int warps, int most, bool aligned>
 static tc_status tc_launch_specialized(const char *name, const tc_bittcf *T, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const auto        whole = tc_spmm_bittcf_cluster_specialized_kernel<warps, most, aligned, false>, divided = tc_spmm_bittcf_cluster_specialized_kernel<warps, most, aligned, true>;
+  constexpr auto    whole = tc_spmm_bittcf_cluster_specialized_kernel<warps, most, aligned, false>, divided = tc_spmm_bittcf_cluster_specialized_kernel<warps, most, aligned, true>;
   tc_cluster_args   fitted = tc_cluster_args_of<2>(T, args);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, whole, 1, static_cast<int>(fitted.size), tc_ring_bytes + warps * tc_listed_bytes<most>, &launch));
+  TC_CALL(tc_fit_clusters(name, 1, static_cast<int>(fitted.size), tc_ring_bytes + warps * tc_listed_bytes<most>, &launch));
   if (!aligned) launch.limit(2); // L1 is worth more than a third buffer to copies that divide sectors
   fitted.take(launch);
 
   const int32_t blocks  = fitted.share(T->num_clusters, T->num_cols, args->n);
   const bool    divides = fitted.divided < T->num_clusters;
 
-  if (divides) TC_CALL(tc_allow_shared(name, divided, launch.bytes));
+  TC_CALL((divides ? tc_allow_shared<divided> : tc_allow_shared<whole>)(name));
   return tc_launch_line(name, divides ? divided : whole, true, blocks, warps * tc_warp_size + tc_producers, launch.bytes, stream, *T, fitted, tc_output_of(T, args, nullptr));
 }
 

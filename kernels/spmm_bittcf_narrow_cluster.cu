@@ -320,11 +320,12 @@ template <tc_precision precision, int most, int warps, typename Output>
 static tc_status tc_launch_narrow_clusters(const char *name, const tc_bittcf *T, const void *rows, uint32_t row_bytes, int32_t chunks, const Output &out, cudaStream_t stream)
 {
   constexpr bool    onward = warps > 12 && tc_held_blocks<most> == 1; // what else was measured was slower, docs/performance-narrow.md
-  const auto        kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, onward, Output>;
+  constexpr auto    kernel = tc_spmm_bittcf_narrow_cluster_kernel<precision, most, warps, onward, Output>;
   const uint32_t    size   = tc_narrow_stage_size(T);
   tc_cluster_launch launch;
 
-  TC_CALL(tc_fit_clusters(name, kernel, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
+  TC_CALL(tc_allow_shared<kernel>(name));
+  TC_CALL(tc_fit_clusters(name, tc_held_blocks<most>, (int)size, tc_narrow_fixed_bytes, &launch));
   return tc_launch_grid(name, kernel, false, dim3((unsigned)(onward ? std::min(T->num_clusters, launch.resident) : T->num_clusters)), T->cluster_windows * tc_warp_size, launch.bytes, stream, *T, tc_narrow_cluster_args{static_cast<const char *>(rows), row_bytes, size, std::min(launch.stages, chunks + 1), launch.resident, chunks}, out);
 }
 
@@ -356,11 +357,11 @@ extern "C" size_t tc_spmm_bittcf_narrow_cluster_scratch(const void *view, int32_
 /* Not where half of a row of the copy would be zeros, nor where a device has too little shared memory for two buffers */
 extern "C" int tc_spmm_bittcf_narrow_cluster_suits(const void *view, int32_t n)
 {
-  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
-  int              room;
+  const tc_bittcf      *T = static_cast<const tc_bittcf *>(view);
+  const tc_device_size *size;
 
   if (T->num_clusters == 0 || T->precision == TC_PRECISION_F64 || 2 * tc_value_bytes(T->precision) * n <= tc_stage_bytes) return 0;
-  return tc_attribute("tc_spmm_bittcf_narrow_cluster_suits", cudaDevAttrMaxSharedMemoryPerBlockOptin, &room) == TC_OK && 2 * (int)tc_narrow_stage_size(T) + tc_narrow_fixed_bytes <= room;
+  return tc_size_of_device("tc_spmm_bittcf_narrow_cluster_suits", &size) == TC_OK && 2 * (int)tc_narrow_stage_size(T) + tc_narrow_fixed_bytes <= size->block_bytes;
 }
 
 template <tc_precision precision>

@@ -270,10 +270,10 @@ static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *
   constexpr bool few     = precision == TC_PRECISION_F64 && width <= tc_csr_few;
   const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, false>::lanes;
   const int      times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
-  int            processors;
+  const tc_device_size *size;
 
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  const int64_t held = (int64_t)tc_csr_resident * processors;
+  TC_CALL(tc_size_of_device(name, &size));
+  const int64_t held = (int64_t)tc_csr_resident * size->num_sms;
   const bool    near = 2 * threads >= held && sizeof(double) * width * A->num_cols <= tc_csr_near, segments = A->num_long > 0 && !tc_csr_adds_segments(A, 3, 4);
 
   *deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= times * held && !(few && (near || segments));

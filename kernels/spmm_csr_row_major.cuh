@@ -410,13 +410,12 @@ static tc_status tc_csr_row_major(const char *name, const tc_csr_view *A, const 
   const bool        shared      = args->n > widest && !short_rows && A->nnz >= few * (int64_t)A->num_cols;
   const int64_t     panel       = A->num_cols * (int64_t)sizeof(float) * widest; // bytes
   const int64_t     wide_blocks = ((int64_t)A->num_rows + rows - 1) / rows * (args->n / widest);
-  int               processors, cache;
+  const tc_device_size *size;
 
   TC_CHECK(args->n % 64 == 0 && args->ldb % 4 == 0 && args->ldc % 4 == 0 && !args->add && reinterpret_cast<uintptr_t>(args->b) % 16 == 0 && reinterpret_cast<uintptr_t>(args->c) % 16 == 0, TC_ERR_UNSUPPORTED, "%s: %d columns of floats, row-major, of rows %lld and %lld apart", name, args->n, (long long)args->ldb, (long long)args->ldc);
   TC_CHECK(A->num_cols * (args->ldb / 4) <= UINT32_MAX, TC_ERR_LIMIT, "%s: %d rows of %lld floats, 64 GiB are all that B may have", name, A->num_cols, (long long)args->ldb);
-  TC_CALL(tc_attribute(name, cudaDevAttrL2CacheSize, &cache));
-  TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &processors));
-  if (args->n % widest == 0 && !even && !many_long && (!shared || panel <= 2 * (int64_t)cache)) return tc_launch_csr_lists(name, A, args, short_rows ? 80 : 160, shared, stream);
-  if (short_rows && args->n % widest == 0 && wide_blocks >= 4 * (int64_t)tc_csr_row_major_resident * processors) return tc_launch_csr_by_row<4>(name, A, args, rows, false, stream);
+  TC_CALL(tc_size_of_device(name, &size));
+  if (args->n % widest == 0 && !even && !many_long && (!shared || panel <= 2 * (int64_t)size->cache_bytes)) return tc_launch_csr_lists(name, A, args, short_rows ? 80 : 160, shared, stream);
+  if (short_rows && args->n % widest == 0 && wide_blocks >= 4 * (int64_t)tc_csr_row_major_resident * size->num_sms) return tc_launch_csr_by_row<4>(name, A, args, rows, false, stream);
   return tc_launch_csr_by_row<2>(name, A, args, shared ? 2 * rows : rows, shared, stream);
 }

@@ -173,26 +173,6 @@ static int32_t blocks_for(int64_t work, int64_t per_block)
   return (int32_t)((work + per_block - 1) / per_block);
 }
 
-/* What a launch asks of the present device, which answers once for each thread */
-struct tc_device_size {
-  int device, num_sms, cache_bytes; // L2
-};
-
-static tc_status device_size(const char *name, const tc_device_size **size)
-{
-  static thread_local tc_device_size known = {-1, 0, 0};
-  const int                          device = tc_present_device();
-
-  TC_CHECK(device >= 0, TC_ERR_DEVICE, "%s: there is no device", name);
-  if (device != known.device) {
-    TC_CALL(tc_attribute(name, cudaDevAttrMultiProcessorCount, &known.num_sms));
-    TC_CALL(tc_attribute(name, cudaDevAttrL2CacheSize, &known.cache_bytes));
-    known.device = device;
-  }
-  *size = &known;
-  return TC_OK;
-}
-
 /*
   Threads of a block of scalar lanes, more where columns need 16 bits and more, so that gathers scatter (U8 and SHIFT take at most 1.5 bytes per slot with their bases), and the most
   where they need no more than that, rows are long and the device is full four times: the rows of a block then read much of the same x. Measured on an H200 with 512 and 1024, ms:
@@ -293,7 +273,7 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   tc_hybrid_grid        grid = {};
   const tc_device_size *size;
 
-  TC_CALL(device_size(name, &size));
+  TC_CALL(tc_size_of_device(name, &size));
   const int threads = mma ? tc_hybrid_mma_threads : scalar_threads(H, with_16_bits && H->num_segments > 0 ? tc_scattered_threads : tc_hybrid_fma_threads, size), warps = threads / tc_warp_size;
 
   grid.num_wide     = mma ? tc_hybrid_num_wide(H) : 0;

@@ -88,13 +88,63 @@ inline int tc_present_device(void)
   return only_one || cudaGetDevice(&device) == cudaSuccess ? device : (cudaGetLastError(), -1);
 }
 
-/* What the present device has of something; `name` is that of the launcher */
-static inline tc_status tc_attribute(const char *name, cudaDeviceAttr attribute, int *value)
-{
-  const int device = tc_present_device();
+/* What launchers ask of the present device, which answers once for each thread */
+struct tc_device_size {
+  int device, num_sms, cache_bytes /* L2 */, block_bytes /* of shared memory that a thread block may have */;
+};
 
-  TC_CHECK(device >= 0 && cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
+/* `name` is that of the launcher */
+inline tc_status tc_size_of_device(const char *name, const tc_device_size **size)
+{
+  static thread_local tc_device_size known = {-1, 0, 0, 0};
+  const int                          device = tc_present_device();
+  const auto get = [&](cudaDeviceAttr attribute, int *value) { return cudaDeviceGetAttribute(value, attribute, device) == cudaSuccess; };
+
+  TC_CHECK(device >= 0, TC_ERR_DEVICE, "%s: there is no device", name);
+  if (device != known.device) {
+    const bool all = get(cudaDevAttrMultiProcessorCount, &known.num_sms) && get(cudaDevAttrL2CacheSize, &known.cache_bytes) && get(cudaDevAttrMaxSharedMemoryPerBlockOptin, &known.block_bytes);
+
+    TC_CHECK(all, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
+    known.device = device;
+  }
+  *size = &known;
   return TC_OK;
+}
+
+constexpr int tc_counted_devices = 64;
+
+/* What is done once for each device, but every time for those that are not counted; two threads may do it both */
+class tc_once {
+  std::atomic<bool> done[tc_counted_devices] = {};
+
+public:
+  template <typename Do>
+  tc_status on_present_device(const Do &first)
+  {
+    const int  device  = tc_present_device();
+    const bool counted = device >= 0 && device < tc_counted_devices;
+
+    if (counted && done[device]) return TC_OK;
+    TC_CALL(first());
+    if (counted) done[device] = true;
+    return TC_OK;
+  }
+};
+
+/* Thread blocks of a kernel may have all shared memory that there is, besides what it has without being asked; `name` is that of the launcher */
+template <auto kernel>
+static tc_status tc_allow_shared(const char *name)
+{
+  static tc_once once;
+
+  return once.on_present_device([&]() -> tc_status {
+    const tc_device_size *size;
+    cudaFuncAttributes    own;
+
+    TC_CALL(tc_size_of_device(name, &size));
+    TC_CHECK(cudaFuncGetAttributes(&own, kernel) == cudaSuccess && cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, size->block_bytes - static_cast<int>(own.sharedSizeBytes)) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "%s: no %d bytes of shared memory", name, size->block_bytes);
+    return TC_OK;
+  });
 }
 
 /* A kernel lets the one after it on the stream begin, if that was launched to begin early; it runs beside this one then until it waits */
@@ -162,12 +212,12 @@ tc_status tc_launch_config(const char *name, void (*kernel)(Parameters...), dim3
 /* Can kernels wait for the one before on the present device? What was compiled for sm_80 cannot. All are compiled for the same devices, so the runtime is asked once for each. */
 inline bool tc_kernels_wait(const void *kernel)
 {
-  enum { ASK, NO, YES, DEVICES = 64 };
-  static std::atomic<int> known[DEVICES];
+  enum { ASK, NO, YES };
+  static std::atomic<int> known[tc_counted_devices];
   cudaFuncAttributes      compiled;
   const int               device = tc_present_device();
 
-  if (device < 0 || device >= DEVICES) return false;
+  if (device < 0 || device >= tc_counted_devices) return false;
   if (known[device] == ASK) known[device] = cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && compiled.ptxVersion >= 90 ? YES : NO;
   return known[device] == YES;
 }

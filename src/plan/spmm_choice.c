@@ -37,7 +37,10 @@ const tc_spmm_kernel *tc_spmm_refine(tc_spmm *S, const tc_spmm_kernel *kernel, c
   for (int i = 0; i < num; ++i) {
     if (strcmp(kernels[i].format, kernel->format) == 0 && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
   }
-  if (S->instead != NULL) S->patterns.last->traits.clusters = 0; // from the next product on
+  if (S->instead != NULL) { // from the next product on
+    S->patterns.last->traits.clusters = 0;
+    S->patterns.last->choice.kernel   = NULL;
+  }
   return kernel;
 }
 
@@ -87,15 +90,13 @@ static tc_status find_asked_for(const tc_spmm *S, tc_precision precision, int mu
 }
 
 /* A product with the transpose of a block is in F64 */
-tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_kernel **kernel)
+static tc_status choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_kernel **kernel)
 {
   const tc_precision   precision = b_transposed ? TC_PRECISION_F64 : S->options.precision;
   const tc_spmm_rules  rules     = b_transposed ? TC_SPMM_RULES_B_TRANSPOSED : precision == TC_PRECISION_F64 ? TC_SPMM_RULES_F64 : TC_SPMM_RULES_NARROW;
   const tc_spmm_traits alone     = without_clusters(S);
 
-  *kernel    = NULL;
   S->instead = NULL;
-  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   TC_CALL(find_asked_for(S, precision, S->sm > 0 && !b_transposed, kernel));
   if (*kernel != NULL) {
     S->reason = (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST, .b_transposed = b_transposed};
@@ -113,6 +114,23 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_
     *kernel = find_by_rules(S, TC_SPMM_RULES_F64, &alone, n, TC_PRECISION_F64);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);
+  return TC_OK;
+}
+
+tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_kernel **kernel)
+{
+  tc_spmm_choice *last = &S->patterns.last->choice;
+
+  *kernel = NULL;
+  TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
+  if (last->kernel == NULL || last->n != n || last->b_transposed != b_transposed) {
+    last->kernel = NULL;
+    TC_CALL(choose(S, n, b_transposed, kernel));
+    *last = (tc_spmm_choice){.n = n, .b_transposed = b_transposed, .kernel = *kernel, .instead = S->instead, .reason = S->reason};
+  }
+  *kernel    = last->kernel;
+  S->instead = last->instead;
+  S->reason  = last->reason;
   return TC_OK;
 }
 

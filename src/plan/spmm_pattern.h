@@ -2,15 +2,24 @@
   What products with dense blocks know of the patterns they have looked at.
 */
 #pragma once
+#include "../../kernels/tc_spmm.h"
 #include "../../kernels/tc_survey.h"
 #include "cache.h"
-#include "spmm_rules.h"
+#include "spmm_reason.h"
 
 /* Until a conversion pays: what products straight from CSR have taken longer than they would have with the format, since it was last packed, and how many they were */
 typedef struct {
   double  missed_ms;
   int64_t products;
 } tc_spmm_wait;
+
+/* The last choice of a kernel: a matrix is often multiplied by as many columns as before, and rules take longer than a look at this */
+typedef struct {
+  int32_t               n;
+  int                   b_transposed;
+  const tc_spmm_kernel *kernel, *instead; // no kernel: nothing was chosen yet; nothing instead: there is no other one
+  tc_spmm_reason        reason;
+} tc_spmm_choice;
 
 typedef struct {
   int            seen; // what follows is valid
@@ -19,6 +28,7 @@ typedef struct {
   tc_survey      survey;
   int32_t        longest_column; // -1: not counted yet
   tc_spmm_wait   wait[TC_SPMM_CONVERSIONS];
+  tc_spmm_choice choice;
 } tc_spmm_pattern;
 
 enum { TC_SPMM_PATTERNS = 2 }; // that of the matrix and that of its transpose
