@@ -268,7 +268,7 @@ static PetscErrorCode Check(const Round *R, Candidate *C)
   for (int s = 0; s < SPMM_CHECKED; s++) {
     PetscCall(MatDenseGetColumnVecRead(result, column[s], &y));
     PetscCall(VecGetArrayRead(y, &c));
-    SpmmCompare(&R->expected, column[s], m, (const double *)(const void *)c, C->accuracy);
+    SpmmCompare(&R->expected, R->spmm->mode, R->n, column[s], m, (const double *)(const void *)c, C->accuracy);
     PetscCall(VecRestoreArrayRead(y, &c));
     PetscCall(MatDenseRestoreColumnVecRead(result, column[s], &y));
   }

@@ -11,7 +11,7 @@ enum { SPMM_CHECKED = 3 }; // columns of each product
 typedef struct {
   PetscInt     column;
   long double *ref, *bound, *size; // size: |A| |B|
-  double      *bits;               // NULL in narrow precisions
+  double      *bits, *alone;       // NULL in narrow precisions; alone: of a block that has no other column and is multiplied as a vector
 } SpmmColumn;
 
 typedef struct {
@@ -31,5 +31,5 @@ PetscErrorCode SpmmFillB(SpmmMode, PetscInt k, PetscInt n, Mat B);
 PetscErrorCode SpmmExpect(SpmmExpected *, SpmmMode, const tc_matrix *rows, PetscInt n, Mat B);
 PetscErrorCode SpmmExpectedDestroy(SpmmExpected *);
 
-/* Adds what a checked column of a product, c [m], shows */
-void SpmmCompare(const SpmmExpected *, PetscInt column, PetscInt m, const double *c, SpmmAccuracy *);
+/* Adds what a checked column of a product of n, c [m], shows */
+void SpmmCompare(const SpmmExpected *, SpmmMode, PetscInt n, PetscInt column, PetscInt m, const double *c, SpmmAccuracy *);

@@ -7,10 +7,11 @@
 #include "tc_spmm.h"
 #include <cuda_fp16.h>
 
-/* Row-major B, a copy or, where that is what the caller has, the block itself */
+/* Row-major B, a copy or, where that is what the caller has, the block itself; or column-major, for groups with a column per lane, which read one element at a time */
 struct tc_csr_rows {
-  const char *first; // aligned to 16 bytes, as is every row
-  uint32_t    stride; // bytes
+  const char *first;  // row-major aligned to 16 bytes, as is every row
+  uint32_t    stride; // bytes from row to row
+  int64_t     column; // ... and from column to column
 };
 
 /* `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones but for longer rows with few columns (docs/performance-waits.md). */
@@ -350,7 +351,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
   constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
   const int         loader = threadIdx.x % loaders;
   const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
-  const char *const mine = B.first + sizeof(element) * min(column, n - 1);
+  const char *const mine = B.first + B.column * min(column, n - 1);
   double            sum  = 0.0, val[held];
   int32_t           col[held];
 

@@ -89,14 +89,16 @@ static bool tc_windows_are_small(const tc_bittcf *T)
 
 /*
   Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. That decides with up to 32 columns where windows are as soon done as the
-  5 groups of interpolation:40 (docs/performance-sectors.md, "Producers and consumers"; docs/performance-waits.md).
+  5 groups of interpolation:40 (docs/performance-sectors.md, "Producers and consumers"; docs/performance-waits.md), unless all clusters are multiplied at the same time.
 */
+constexpr int32_t tc_soon_done = 8, tc_few_clusters = 64;
+
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
   const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
 
   if (T->num_clusters == 0 || T->precision != TC_PRECISION_F64) return 0;
-  return !tc_windows_are_small(T) || n > 32;
+  return !tc_windows_are_small(T) || T->widest_window > tc_soon_done || T->num_clusters <= tc_few_clusters || n > 32;
 }
 
 extern "C" size_t tc_spmm_bittcf_cluster_scratch(const void *, int32_t)

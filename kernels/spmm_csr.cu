@@ -37,6 +37,27 @@ static bool tc_csr_in_place(const tc_spmm_args *args)
   return args->b_transposed && !args->b_f32 && reinterpret_cast<uintptr_t>(args->b) % sizeof(double2) == 0 && args->ldb % 2 == 0 && args->ldb <= INT32_MAX / (int32_t)sizeof(double);
 }
 
+/*
+  Is column-major B better read where it is, an element at a time, than turned first? Small products are as long as their launches, so one less is worth more sectors for each entry; up to so many
+  multiplications, and elements of C (docs/performance-waits.md, "Small blocks"). Long and heavy rows take several times as long then.
+*/
+constexpr int     tc_csr_direct          = 8; // columns at most
+constexpr int64_t tc_csr_direct_products = 1 << 20, tc_csr_direct_sums = 1 << 16;
+
+static bool tc_csr_reads_columns(const tc_csr_view *A, const tc_spmm_args *args)
+{
+  return !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && args->n * A->nnz <= tc_csr_direct_products && args->n * (int64_t)A->num_rows <= tc_csr_direct_sums;
+}
+
+/* B is read when the kernel before has ended; what is read earlier, where rows begin, was there at the survey, which the host waited for */
+template <int width>
+static tc_status tc_launch_csr_direct(const char *name, const tc_csr_view *A, const tc_spmm_args *args, double *partial, cudaStream_t stream)
+{
+  const tc_csr_rows B = {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb};
+
+  return tc_launch_csr_shapes<tc_csr_shape<TC_PRECISION_F64, width, true, false>, tc_csr_shape<TC_PRECISION_F64, width, true, true>>(name, A, args, B, partial, nullptr, true, stream);
+}
+
 /* The product without its first columns */
 static tc_spmm_args tc_without_columns(tc_spmm_args args, int32_t columns)
 {
@@ -52,9 +73,12 @@ template <int width>
 static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
   const bool  in_place = tc_csr_in_place(args);
-  tc_csr_rows B        = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * width};
+  tc_csr_rows B        = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * width, sizeof(double)};
 
-  if (in_place) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb)};
+  if constexpr (width <= tc_csr_direct) {
+    if (tc_csr_reads_columns(A, args)) return tc_launch_csr_direct<width>(tc_csr_name, A, args, args->scratch + static_cast<size_t>(width) * A->num_cols, stream);
+  }
+  if (in_place) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb), sizeof(double)};
   else TC_CALL(tc_row_major<width>(tc_csr_name, A->num_cols, args, stream));
   return tc_launch_csr<TC_PRECISION_F64, width>(tc_csr_name, A, args, B, args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream, !in_place);
 }

@@ -32,7 +32,7 @@ static tc_status tc_csr_narrow_columns(const char *name, const tc_csr_view *A, c
   int32_t             *top     = reinterpret_cast<int32_t *>(scratch + at.top);
 
   TC_CALL(tc_narrow_rows<precision>(name, A->num_cols, args, width, 0, top, scratch, stream));
-  return tc_launch_csr<precision, width>(name, A, args, {scratch, static_cast<uint32_t>(tc_value_bytes(precision) * width)}, reinterpret_cast<double *>(scratch + at.partial), top, stream);
+  return tc_launch_csr<precision, width>(name, A, args, {scratch, static_cast<uint32_t>(tc_value_bytes(precision) * width), static_cast<int64_t>(tc_value_bytes(precision))}, reinterpret_cast<double *>(scratch + at.partial), top, stream);
 }
 
 template <tc_precision precision>

@@ -108,12 +108,16 @@ static void after_so_many(void **state)
 /* Twice the columns make up for it in half the products; each format has an account of its own; what is there is used at once */
 static void accounts(void **state)
 {
-  tc_spmm              *S = spmm_of(&by_default, 1, NULL);
   const tc_spmm_kernel *kernel;
-  const int             at_64 = products_before(S, "bittcf", 64, INT32_MAX), at_128 = products_before(S, "bittcf", 128, INT32_MAX);
-  int                   hybrid;
+  tc_spmm              *S;
+  int                   at_64, at_128, hybrid;
 
   (void)state;
+  generator = "stencil27";
+  size      = 44;
+  S         = spmm_of(&by_default, 1, NULL);
+  at_64     = products_before(S, "bittcf", 64, INT32_MAX);
+  at_128    = products_before(S, "bittcf", 128, INT32_MAX);
   assert_in_range(at_128, at_64 / 2 - 1, at_64 / 2 + 1);
   hybrid = products_before(S, "hybrid", 1, INT32_MAX);
   assert_in_range(hybrid, 2, INT32_MAX);
@@ -124,6 +128,8 @@ static void accounts(void **state)
   ASSERT_OK(tc_spmm_choose(S, 1, 0, &kernel));
   assert_true(tc_spmm_pays(S, kernel, 1, 1));
   tc_spmm_destroy(&S);
+  generator = "elasticity";
+  size      = 8;
 }
 
 /* Nothing is awaited that was asked for, nor on the host */
@@ -207,7 +213,7 @@ static void tiles_for_their_clusters(void **state)
 
   (void)state;
   generator = "stencil27";
-  size      = 24;
+  size      = 36;
   S         = spmm_of(&by_default, 1, NULL);
   products  = products_in_slices(S);
   assert_in_range(products, 10, 10000);

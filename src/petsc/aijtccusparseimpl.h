@@ -96,10 +96,11 @@ typedef enum {
 
 /* Products with dense blocks */
 typedef struct {
-  tc_spmm  *spmm;    /* NULL before the first */
-  int64_t   retired; /* count of those of earlier objects */
-  MatTCSide side;    /* nothing is packed here: are the products left to the parent, and why? */
-  MatTCSide packed;  /* in a format that products with vectors do not use */
+  tc_spmm    *spmm;    /* NULL before the first */
+  int64_t     retired; /* count of those of earlier objects, and of single columns */
+  const char *column;  /* the kernel of the last product if that had a single column, which is a vector, else NULL */
+  MatTCSide   side;    /* nothing is packed here: are the products left to the parent, and why? */
+  MatTCSide   packed;  /* in a format that products with vectors do not use */
 } MatTCDense;
 
 typedef struct _MatTCGhosts MatTCGhosts;
@@ -175,6 +176,7 @@ PETSC_INTERN PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec
 PETSC_INTERN PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 
 PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int, Vec, Vec, Vec, PetscBool *);
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);

@@ -38,7 +38,7 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
 }
 
 /* The same with a sequential matrix, which need not be current; what is not of its transpose may be the parent's by choice */
-static PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
+PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
 {
   const PetscBool chosen = (PetscBool)(id == MATTC_FORWARD);
   MatTCSide      *side   = &tc->side[id];

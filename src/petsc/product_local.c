@@ -366,6 +366,31 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  C = A B or A^T B of a single column, which is what MatMult() and MatMultTranspose() do: as a block it would be filled up, and have the sums of long rows in another order. `done` is false if it has
+  to be a block after all.
+*/
+static PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
+{
+  const MatTCSideId id = args->type == MATPRODUCT_AtB ? MATTC_TRANSPOSE : MATTC_FORWARD;
+  Vec               b, c;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  if (args->n != 1 || !args->B || args->type == MATPRODUCT_ABt || MatTCPrecision(tc) != TC_PRECISION_F64) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscLogEventBegin(MATTC_Dense, args->C, 0, 0, 0));
+  PetscCall(MatDenseGetColumnVecRead(args->B, 0, &b));
+  PetscCall(MatDenseGetColumnVecWrite(args->C, 0, &c));
+  PetscCall(MatTCTry(A, tc, id, 1, b, NULL, c, done));
+  PetscCall(MatDenseRestoreColumnVecWrite(args->C, 0, &c));
+  PetscCall(MatDenseRestoreColumnVecRead(args->B, 0, &b));
+  PetscCall(PetscLogEventEnd(MATTC_Dense, args->C, 0, 0, 0));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  ++tc->dense.retired;
+  tc->dense.column = tc_plan_kernel(tc->side[id].plan)->name;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* `done` is false if the parent has to do it */
 PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
 {
@@ -380,6 +405,9 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseA
   PetscFunctionBegin;
   PetscCall(MatTCDenseBegin(A, tc, (PetscBool)(args->inner == args->m), &backend, &key, &stream, done, &status));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  tc->dense.column = NULL;
+  PetscCall(MatTCColumnProduct(A, tc, args, done));
+  if (*done) PetscFunctionReturn(PETSC_SUCCESS);
   if (status == TC_OK) PetscCall(args->type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);
   if (*done) PetscCall(MatTCLaunch(&tc->dense, &S, key.nnz, backend, args, &P, stream, &status));

@@ -129,9 +129,10 @@ PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat A, PetscInt64 *products, const c
     PetscCall(MatTCContextGet(blocks[i], &tc));
     if (!tc) continue;
     sum += tc->dense.retired;
+    if (tc->dense.column) name = tc->dense.column;
     if (!tc->dense.spmm) continue;
     sum += tc_spmm_count(tc->dense.spmm);
-    if (tc_spmm_last(tc->dense.spmm)) name = tc_spmm_last(tc->dense.spmm)->name;
+    if (!tc->dense.column && tc_spmm_last(tc->dense.spmm)) name = tc_spmm_last(tc->dense.spmm)->name;
   }
   if (products) *products = sum;
   if (kernel) *kernel = name;
@@ -169,7 +170,7 @@ PetscErrorCode MatTCViewProducts(Mat A, PetscViewer viewer)
     sum[SUM_REFILLS] += counters.refills;
     sum[SUM_REBUILDS] += counters.rebuilds;
     if (tc->dense.side.declined) sum[SUM_DECLINED]++;
-    if (tc->dense.side.declined || (tc->dense.spmm && tc_spmm_last(tc->dense.spmm))) words = &tc->dense;
+    if (tc->dense.side.declined || tc->dense.column || (tc->dense.spmm && tc_spmm_last(tc->dense.spmm))) words = &tc->dense;
   }
   PetscCall(MatAIJTCCUSPARSEGetSpMMCount(A, &sum[SUM_PRODUCTS], NULL));
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, sum, NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
@@ -178,6 +179,7 @@ PetscErrorCode MatTCViewProducts(Mat A, PetscViewer viewer)
   if (words && words->spmm && tc_spmm_last(words->spmm)) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: format %s in %s, kernel %s (%s), %.1f MB of memory of its own\n", tc_spmm_last(words->spmm)->format, tc_precision_name(tc_spmm_last(words->spmm)->precision), tc_spmm_last(words->spmm)->name, tc_spmm_why(words->spmm), (double)tc_spmm_bytes(words->spmm) / 1000000.0));
   }
+  if (words && words->column) PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: the last of a single column, multiplied as a vector, kernel %s\n", words->column));
   if (words && words->packed.plan && words->packed.reordered) PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: rows reordered (%s)\n", MatAIJTCCUSPARSEReorders[words->packed.reordered]));
   if (sum[SUM_HITS] + sum[SUM_REFILLS] + sum[SUM_REBUILDS] > 0) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  dense blocks: hits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", sum[SUM_HITS], sum[SUM_REFILLS], sum[SUM_REBUILDS]));

@@ -29,11 +29,12 @@ const tc_spmm_kernel *tc_spmm_find(const tc_spmm *S, const char *format)
 
 const tc_spmm_kernel *tc_spmm_refine(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed)
 {
-  const int32_t         turned_from = 32; // columns: with less the others, which want B turned, gain less than that costs
+  const int32_t         turned_columns = 24; // with fewer ones, and ...
+  const double          turned_rows    = 30000; // ... fewer rows the others, which want B turned, gain less than that costs
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
 
-  if (S->options.kernel != NULL || (b_transposed && n < turned_from)) return kernel;
+  if (S->options.kernel != NULL || (b_transposed && n < turned_columns && S->patterns.last->traits.rows < turned_rows)) return kernel;
   for (int i = 0; i < num; ++i) {
     if (strcmp(kernels[i].format, kernel->format) == 0 && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
   }

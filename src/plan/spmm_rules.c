@@ -14,6 +14,7 @@ typedef enum {
   SCATTERED,  // share of entries whose column is not near one of the row above
   PER_TILE,   // entries in 8 rows and 4 of their distinct columns
   PER_COLUMN, // entries for each row of B
+  SPREAD,     // rows for each entry of the longest one: how many lanes share the time that it takes one of them
   CLUSTERS,   // 0: there are none; 1: there may be
   NUM_QUANTITIES
 } quantity;
@@ -24,10 +25,10 @@ typedef enum {
   of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, with 32 columns each: 256 * 32 multiplications for
   each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
   do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. Clusters are
-  ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). The host has kernels for CSR
-  only.
+  ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). A product with a small matrix takes as long
+  as its launches, of which clusters and CSR have one, or as its longest row, which slices give to one lane (docs/performance-waits.md, "Small blocks"). The host has kernels for CSR only.
 */
-enum { MAX_CONDITIONS = 5 };
+enum { MAX_CONDITIONS = 6, READ_IN_PLACE = 8 /* columns that CSR may read where they are */ };
 
 typedef struct {
   quantity quantity;
@@ -45,6 +46,9 @@ typedef struct {
 
 static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                              },
+  {"csr",    3, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 64)}                          },
+  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000)}},
+  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 8), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 40000)}},
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 32)}                                                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), AT_LEAST(LONGEST_ROW, 100)}                                            },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(MEAN_ROW, 6)}                                                    },
@@ -53,15 +57,18 @@ static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}                  },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}    },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 17), BELOW(ROWS, 8 * 28 * 132)}  },
-  {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 7), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
+  {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 9), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
-  {"hybrid", 3, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250)}                               },
-  {"hybrid", 4, {AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}     },
-  {"hybrid", 3, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}                          },
-  {"hybrid", 3, {BELOW(COLUMNS, 64), BELOW(PER_COLUMN, 4), BELOW(LONGEST_ROW, 100)}                           },
+  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 24), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 300000)}},
+  {"hybrid", 4, {AT_LEAST(COLUMNS, 9), BELOW(LONGEST_ROW, 12), BELOW(SCATTERED, 0.8), BELOW(ROWS, 60000)}     },
+  {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(PER_TILE, 14)}},
+  {"hybrid", 5, {AT_LEAST(SPREAD, 1000), AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}},
+  {"hybrid", 4, {AT_LEAST(SPREAD, 1000), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}  },
+  {"hybrid", 4, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 64), BELOW(PER_COLUMN, 4), BELOW(LONGEST_ROW, 100)}   },
+  {"csr",    2, {BELOW(ROWS, 12000), BELOW(COLUMNS, 17)}                                                      },
   {"bittcf", 0, {{0}}                                                                                         },
-  {"hybrid", 2, {BELOW(SCATTERED, 0.15), BELOW(LONGEST_ROW, 256)}                                             },
-  {"hybrid", 2, {BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 110)}                                              },
+  {"hybrid", 3, {AT_LEAST(SPREAD, 250), BELOW(SCATTERED, 0.15), BELOW(LONGEST_ROW, 256)}                      },
+  {"hybrid", 3, {AT_LEAST(SPREAD, 250), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 110)}                       },
   {"csr",    0, {{0}}                                                                                         },
 };
 
@@ -95,10 +102,13 @@ static const rule_row rules_by_rows[] = {
 static const rule_row rules_b_transposed[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                          },
   {"csr",    1, {BELOW(PER_COLUMN, 8)}                                                                    },
+  {"csr",    2, {BELOW(MEAN_ROW, 12), BELOW(COLUMNS, 64)}                                                 },
   {"csr",    1, {BELOW(PER_TILE, 5.2)}                                                                    },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}              },
   {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}},
-  {"hybrid", 4, {BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(SCATTERED, 0.8)}    },
+  {"csr",    2, {BELOW(ROWS, 16000), BELOW(COLUMNS, 17)}                                                  },
+  {"bittcf", 4, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1)}},
+  {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(SCATTERED, 0.8)}},
   {"bittcf", 0, {{0}}                                                                                     },
   {"csr",    0, {{0}}                                                                                     },
 };
@@ -116,10 +126,11 @@ static const struct {
   double      gain_per_entry, gain_per_row; // for one column
   double      poor, gain_if_poor;           // an entry gains less where tiles hold fewer entries ...
   double      few, empty, gain_per_filled;  // ... and, with fewer columns, that for each entry of a tile beyond the first ones
+  double      gain_of_launch;               // with more columns than are read where they are
 } conversions[TC_SPMM_CONVERSIONS] = {
-  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0      },
-  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11},
-  {"clusters", 0.25, 2.5e-8, 2.0e-7, 1.0e-10, 0.0,  0,   0,       0,  0, 0      }, // tiles, where the hybrid format multiplies else
+  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0,       0     },
+  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11, 0     },
+  {"clusters", 0.25, 2.5e-8, 2.0e-7, 1.0e-10, 0.0,  0,   0,       0,  0, 0,       0.0025}, // tiles, where the hybrid format multiplies else
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -155,12 +166,12 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 
   if (n < conversions[c].few) per_entry = fmax(conversions[c].gain_if_poor, conversions[c].gain_per_filled * (T->per_tile - conversions[c].empty));
   if (T->per_tile < conversions[c].poor) per_entry = conversions[c].gain_if_poor;
-  return n * (per_entry * T->entries + conversions[c].gain_per_row * T->rows);
+  return n * (per_entry * T->entries + conversions[c].gain_per_row * T->rows) + (n > READ_IN_PLACE ? conversions[c].gain_of_launch : 0);
 }
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column, [CLUSTERS] = T->clusters};
+  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column, [SPREAD] = T->rows / fmax(T->longest_row, 1), [CLUSTERS] = T->clusters};
 
   while (*rule < num) {
     const rule_row *R     = &rules_of[(*rule)++];
