@@ -195,7 +195,7 @@ static PetscErrorCode TimeFirst(const Round *R, int spmm, double *ms)
 
 /*
   Multiplies until what is chosen is packed, STEADY times at least, as another format may follow the first; products straight from CSR before that, and the value of the option that asks for
-  what has multiplied last. Those that are straight from CSR after so long stay that here. No option tells what multiplies with the transpose: tiles of it are there after so long if they pay.
+  what has multiplied last. A single column is a vector, of which a trial may choose. Those that are straight from CSR after so long stay that here. No option tells what multiplies with the transpose: tiles of it are there after so long if they pay.
 */
 static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *straight, int *settled)
 {
@@ -214,7 +214,7 @@ static PetscErrorCode Settle(const Round *R, Candidate *C, int spmm, PetscInt *s
       if (strcmp(kernel, kernels[k]) == 0) *settled = k;
     }
     *straight += *settled == MAT_AIJTCCUSPARSE_SPMM_TCA;
-  } while ((*settled == MAT_AIJTCCUSPARSE_SPMM_TCA || R->spmm->mode == SPMM_ATB || ++products < STEADY) && spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO && bench_wall() < begin + SETTLE_SECONDS);
+  } while ((*settled == MAT_AIJTCCUSPARSE_SPMM_TCA || R->spmm->mode == SPMM_ATB || ++products < STEADY) && (spmm == MAT_AIJTCCUSPARSE_SPMM_AUTO || R->n == 1) && bench_wall() < begin + SETTLE_SECONDS);
   if (*settled == MAT_AIJTCCUSPARSE_SPMM_TCA) *straight = 0;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -336,7 +336,7 @@ static PetscErrorCode PrepareWay(Round *R, int spmm, Candidate *C, SpmmRow *row)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel, and one for 2:4 tiles */
+/* Every value of the option but the parent type's, as long as our kernels take it; the host has one kernel, and one for 2:4 tiles. One column in fp64 is a vector whatever the value. */
 static PetscErrorCode AddWays(Round *R, SpmmRow *row)
 {
   const BenchSettings *settings = R->bench->settings;
@@ -349,6 +349,7 @@ static PetscErrorCode AddWays(Round *R, SpmmRow *row)
     const char *kernel;
 
     if (!Wanted(settings, spmm) || spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE || (!settings->cuda && spmm != MAT_AIJTCCUSPARSE_SPMM_AUTO && spmm != MAT_AIJTCCUSPARSE_SPMM_SPARSE24)) continue;
+    if (row->num_ways > 0 && R->n == 1 && R->spmm->mode != SPMM_ABT && R->expected.precision == TC_PRECISION_F64) continue;
     *C = (Candidate){.time = &way->time, .accuracy = &way->accuracy};
     PetscCall(PrepareWay(R, spmm, C, row));
     PetscCall(MatAIJTCCUSPARSEGetSpMMCount(C->mat, &before, &kernel));

@@ -46,16 +46,13 @@ constexpr int64_t tc_csr_direct_products = 1 << 20, tc_csr_direct_sums = 1 << 16
 
 static bool tc_csr_reads_columns(const tc_csr_view *A, const tc_spmm_args *args)
 {
-  return !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && args->n * A->nnz <= tc_csr_direct_products && args->n * (int64_t)A->num_rows <= tc_csr_direct_sums;
+  return args->n <= tc_csr_direct && !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && args->n * A->nnz <= tc_csr_direct_products && args->n * (int64_t)A->num_rows <= tc_csr_direct_sums;
 }
 
 /* B is read when the kernel before has ended; what is read earlier, where rows begin, was there at the survey, which the host waited for */
-template <int width>
-static tc_status tc_launch_csr_direct(const char *name, const tc_csr_view *A, const tc_spmm_args *args, double *partial, cudaStream_t stream)
+static tc_status tc_csr_read_columns(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
-  const tc_csr_rows B = {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb};
-
-  return tc_launch_csr_shapes<tc_csr_shape<TC_PRECISION_F64, width, true, false>, tc_csr_shape<TC_PRECISION_F64, width, true, true>>(name, A, args, B, partial, nullptr, true, stream);
+  return tc_launch_csr_shape<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, true, false>>(tc_csr_name, A, args, {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb}, nullptr, nullptr, true, stream);
 }
 
 /* The product without its first columns */
@@ -75,9 +72,6 @@ static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *arg
   const bool  in_place = tc_csr_in_place(args);
   tc_csr_rows B        = {reinterpret_cast<const char *>(args->scratch), sizeof(double) * width, sizeof(double)};
 
-  if constexpr (width <= tc_csr_direct) {
-    if (tc_csr_reads_columns(A, args)) return tc_launch_csr_direct<width>(tc_csr_name, A, args, args->scratch + static_cast<size_t>(width) * A->num_cols, stream);
-  }
   if (in_place) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb), sizeof(double)};
   else TC_CALL(tc_row_major<width>(tc_csr_name, A->num_cols, args, stream));
   return tc_launch_csr<TC_PRECISION_F64, width>(tc_csr_name, A, args, B, args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream, !in_place);
@@ -85,6 +79,7 @@ static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *arg
 
 static tc_status tc_spmm_csr_columns(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
+  if (tc_csr_reads_columns(A, args)) return tc_csr_read_columns(A, args, stream);
   switch (tc_csr_width(args->n)) {
   case 8: return tc_spmm_csr_width<8>(A, args, stream);
   case 16: return tc_spmm_csr_width<16>(A, args, stream);

@@ -160,7 +160,7 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
           each lane; with `stream` its rows follow each other and are summed as one stream of entries
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all,
           with more than 64 columns of doubles by each of them
-  Arrays: the view; the rows of B and, where they are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
+  Arrays: the view; B row-major, with `deep` also column-major, and, where its rows are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
   Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared

@@ -19,7 +19,7 @@ def chosen(path):
     """What `auto` took on the device, by operation, precision, columns, processes and case"""
     with open(path) as file:
         rows = json.load(file)['benchmarks']
-    return {(row['op'], row['precision'], row['n'], row.get('ranks', 1), row['case']): row for row in rows if row.get('device') and not row.get('forced') and row.get('baseline_ms') and row['ms'] > 0}
+    return {(f'{row["op"]} {row["suite"]}' if 'suite' in row else row['op'], row['precision'], row['n'], row.get('ranks', 1), row['case']): row for row in rows if row.get('device') and not row.get('forced') and row.get('baseline_ms') and row['ms'] > 0}
 
 
 def parent(row):

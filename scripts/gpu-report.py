@@ -115,6 +115,7 @@ def write_markdown(report, environment, path):
     lines += spmv.section_precision(on_device)
     for op in spmm.TITLES:
         lines += spmm.section_spmm(on_device, op)
+    lines += spmm.section_few(on_device)
     lines += spmm.section_spmm_precision(on_device) + by_rows.section_by_rows(on_device) + sparse24.section_sparse24(on_device)
     lines += others.section_solvers(results, report['events']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:

@@ -9,6 +9,7 @@ merge_json() { # file to write, folder of the files to read
 import glob
 import json
 import math
+import os
 import sys
 
 to, folder = sys.argv[1:]
@@ -16,12 +17,16 @@ whole, chosen = {}, {}
 for path in sorted(glob.glob(folder + '/*.json')):
     with open(path) as file:
         part = json.load(file)
+    suite = os.path.basename(path)[:-len('.json')].partition('-')[2]
+    for row in part['benchmarks'] if suite else []:
+        row['suite'] = suite
     whole = whole or {key: value for key, value in part.items() if key not in ('summary', 'benchmarks')} | {'benchmarks': []}
     whole['benchmarks'] += part['benchmarks']
 for row in whole.get('benchmarks', []):
     if not row.get('forced') and row['baseline_ms'] and row['ms'] > 0:
         parent, ms = next(iter(row['baseline_ms'].items()))
         op = row['op'] if row['precision'] == 'fp64' else f'{row["op"]} {row["precision"]}'
+        op += f' {row["suite"]}' if 'suite' in row else ''
         chosen.setdefault((op, row['n'], parent), []).append((ms / row['ms'], row['case']))
 for (op, n, parent), pairs in chosen.items():
     lost = ' '.join(f'{case} ({ratio:.2f}x)' for ratio, case in sorted(pairs) if ratio < 1)
@@ -33,6 +38,7 @@ PYTHON
 }
 
 bench_number=0
+bench_suite='' # of cases that the report has in a section of their own
 new_bench() { # JSON file
   parts=$work/bench/$stage
   bench_json=$1
@@ -44,7 +50,7 @@ new_bench() { # JSON file
 bench_run() { # cases and paths of files
   local now=0 cases files json
   bench_number=$((bench_number + 1))
-  json=$parts/$(printf '%03d' "$bench_number").json
+  json=$parts/$(printf '%03d' "$bench_number")${bench_suite:+-$bench_suite}.json
   cases=$(printf '%s\n' "$@" | grep -v / | paste -sd,)
   files=$(printf '%s\n' "$@" | grep / | paste -sd,)
   [ "$SECONDS" -lt "$end" ] || { status=124; return 0; }
@@ -80,6 +86,12 @@ blocks() { # the large ones and those with aims first, since most is lost with t
   echo like_conf5_4-8x8-10 like_dc2 like_mac_econ_fwd500 like_Si41Ge41H72
 }
 
+small() { # blocks of these are as long as their launches, or as their longest row
+  echo stencil27:6 stencil27:14 stencil27:22 stencil27:28 elasticity:4 elasticity:7 elasticity:10 elasticity:15 elasticity:20 stencil7:16 stencil7:32 stencil7:64 four:60 four:250 p2:6 p2:10 p2:18
+  echo qcd:6 qcd:8 convection:24 convection:40 rmat:9 rmat:13 interpolation:20 restriction:20 stokes:8 stokes:16 like_cant:4000 like_pdb1HYS:4000 circuit:10000 circuit:40000 webbase:50000 long487:500 lp:2000
+  files | tr ' ' '\n' | grep -v 'email-enron\|dlmc\|bcsstk17'
+}
+
 bench_table() { bench_part table 130 "$(table)" 4 spmv -groups 5; }
 bench_rest() { bench_part rest 130 "$(rest) $(files)" 10 spmv -groups 5 -ways auto,hybrid_mma,hybrid_fma; }
 bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways auto; }
@@ -88,6 +100,12 @@ bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose
 bench_spmm() {
   bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
   bench_part spmm 150 "$(blocks | tr '\n' ' ')" 6 spmm -spmm_n 8,32,128 -groups 5 -group_ms 2
+}
+bench_spmm_few() { # few rows, and few columns
+  bench_suite=few
+  bench_part spmm_small 60 "$(small | tr '\n' ' ')" 100 spmm -spmm_n 1,2,4,8,32 -groups 5 -group_ms 1 -ways auto
+  bench_part spmm_few 100 "$(blocks | tr '\n' ' ')" 12 spmm -spmm_n 1,2,4 -groups 5 -group_ms 1 -ways auto
+  bench_suite=''
 }
 bench_spmm_t() { bench_part spmm_t 30 "elasticity_28 stencil27:64 like_cant rmat:18 interpolation:40 restriction:40" 6 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
@@ -135,7 +153,7 @@ stage_bench() {
   local part
   flavour opt
   new_bench "$out/bench.json"
-  for part in ${BENCH_PARTS:-table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows}; do "bench_$part"; done
+  for part in ${BENCH_PARTS:-table rest add residual transpose spmm spmm_few spmm_precision spmm_t spmm_abt sparse24 by_rows}; do "bench_$part"; done
   cat "$parts/summary"
 }
 

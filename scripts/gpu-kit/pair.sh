@@ -29,7 +29,7 @@ done
 ) &
 (
   export CUDA_VISIBLE_DEVICES=1
-  BENCH_PARTS="spmm by_rows spmm_t spmm_abt sparse24 spmm_precision" stages second "$kit/2" 60 bench
+  BENCH_PARTS="spmm spmm_few by_rows spmm_t spmm_abt sparse24 spmm_precision" stages second "$kit/2" 60 bench
   stages suite "$kit/2" 90 suite
 ) &
 wait

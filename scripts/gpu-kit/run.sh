@@ -10,7 +10,7 @@
 #   blocks     ex2 alone
 #   twogpus    some of them on two processes, where the machine has two GPUs, with the machine's Open MPI, which copies through the host
 #   twoaware   the same with the kit's CUDA-aware one
-#   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
+#   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_few spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
 #   hostbench  tcbench on one processor core
 #   all        all of these (default)
 #

@@ -67,7 +67,7 @@ def better_forced(rows, others):
 
 
 def section_spmm(results, op):
-    rows, others = chosen(results, op), forced(results, op)
+    rows, others = ([row for row in found if 'suite' not in row] for found in (chosen(results, op), forced(results, op)))
     if not rows:
         return []
     widths = {n: [row for row in rows if row['n'] == n] for n in sorted({row['n'] for row in rows})}
@@ -77,6 +77,28 @@ def section_spmm(results, op):
     for n, part in widths.items():
         lines += [f'### {n} columns', ''] + cases(part, [other for other in others if other['n'] == n])
     return lines
+
+
+def section_few(results):
+    """Matrices with few rows, and all with few columns"""
+    rows = [row for row in chosen(results, 'spmm') if row.get('suite') == 'few']
+    if not rows:
+        return []
+    widths, lines, cells = sorted({row['n'] for row in rows}), [], []
+    for n in widths:
+        these = [row for row in rows if row['n'] == n]
+        slower = [f'{row["case"]} ({over_parent(row):.2f}x)' for row in sorted(these, key=over_parent) if over_parent(row) < 1]
+        over = [over_cusparse(row) for row in these if cusparse_ms(row)]
+        cells.append((n, len(these), ratio(geometric_mean([over_parent(row) for row in these])), ratio(min(map(over_parent, these))), ratio(geometric_mean(over)), ratio(min(over, default=0)), sum(each < 1 for each in over)))
+        lines.append(f'- Slower than aijcusparse with {n} columns: {listed(slower)}.')
+    lines = table(('columns', 'cases', 'geometric mean over aijcusparse', 'least', 'over the best cuSPARSE', 'least', 'slower than it'), cells)[:-1] + lines + ['']
+    cells = []
+    for case in dict.fromkeys(row['case'] for row in rows):
+        of = {row['n']: row for row in rows if row['case'] == case}
+        cells.append((*size_of(next(iter(of.values()))), *(f'{kernel(of[n])} {1000 * of[n]["ms"]:.1f} ({1000 * parent_ms(of[n]):.1f}, {ratio(over_parent(of[n]))})' if n in of else '-' for n in widths),
+                      error(max(of.values(), key=lambda row: row['error_over_bound'])), bits(min(of.values(), key=lambda row: row.get('same_bits_as_host', True)))))
+    return ['## Blocks of few rows or few columns', '', 'MatMatMult, microseconds of `auto`, those of aijcusparse and the quotient behind them; one column is a vector. cuSPARSE is timed without PETSc, our kernels and aijcusparse with it,',
+            'which takes a product that is as long as its launches 0.5 us and more.', ''] + lines + table(('case', 'rows', 'nonzeros', *(f'{n} columns' if n > 1 else '1 column' for n in widths), 'error/bound', 'bits of the host'), cells)
 
 
 def section_spmm_precision(results):

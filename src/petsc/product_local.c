@@ -367,27 +367,29 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
 }
 
 /*
-  C = A B or A^T B of a single column, which is what MatMult() and MatMultTranspose() do: as a block it would be filled up, and have the sums of long rows in another order. `done` is false if it has
-  to be a block after all.
+  C = A B or A^T B of a single column, which is what MatMult() and MatMultTranspose() do, by the parent if they leave it to that: as a block it would be filled up, and have the sums of long rows in
+  another order. `done` is false if it has to be a block after all.
 */
 static PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
 {
-  const MatTCSideId id = args->type == MATPRODUCT_AtB ? MATTC_TRANSPOSE : MATTC_FORWARD;
-  Vec               b, c;
+  const PetscBool transpose = (PetscBool)(args->type == MATPRODUCT_AtB);
+  MatTCSide      *side      = &tc->side[transpose ? MATTC_TRANSPOSE : MATTC_FORWARD];
+  PetscBool       ours;
+  Vec             b, c;
 
   PetscFunctionBegin;
-  *done = PETSC_FALSE;
-  if (args->n != 1 || !args->B || args->type == MATPRODUCT_ABt || MatTCPrecision(tc) != TC_PRECISION_F64) PetscFunctionReturn(PETSC_SUCCESS);
+  *done = (PetscBool)(args->n == 1 && args->B && args->type != MATPRODUCT_ABt && MatTCPrecision(tc) == TC_PRECISION_F64);
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscLogEventBegin(MATTC_Dense, args->C, 0, 0, 0));
   PetscCall(MatDenseGetColumnVecRead(args->B, 0, &b));
   PetscCall(MatDenseGetColumnVecWrite(args->C, 0, &c));
-  PetscCall(MatTCTry(A, tc, id, 1, b, NULL, c, done));
+  PetscCall(MatTCTry(A, tc, transpose ? MATTC_TRANSPOSE : MATTC_FORWARD, 1, b, NULL, c, &ours));
+  if (!ours) PetscCall(MatTCParentMult(A, tc->parent, transpose ? MATOP_MULT_TRANSPOSE : MATOP_MULT, b, NULL, c));
   PetscCall(MatDenseRestoreColumnVecWrite(args->C, 0, &c));
   PetscCall(MatDenseRestoreColumnVecRead(args->B, 0, &b));
   PetscCall(PetscLogEventEnd(MATTC_Dense, args->C, 0, 0, 0));
-  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  ++tc->dense.retired;
-  tc->dense.column = tc_plan_kernel(tc->side[id].plan)->name;
+  if (ours) ++tc->dense.retired;
+  if (ours && side->plan && tc_plan_kernel(side->plan)) tc->dense.column = tc_plan_kernel(side->plan)->name; /* a trial may have ended with the parent */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -45,7 +45,7 @@ typedef struct {
 #define BELOW(quantity, bound)    {quantity, -INFINITY, bound}
 
 static const rule_row rules[] = {
-  {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                              },
+  {"csr",    2, {AT_LEAST(LONGEST_ROW, 200), BELOW(PER_TILE, 7)}                                              },
   {"csr",    3, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 64)}                          },
   {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000)}},
   {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 8), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 40000)}},
