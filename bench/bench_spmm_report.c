@@ -12,7 +12,7 @@ static const struct {
 PetscBool SpmmIsRight(const SpmmRow *row)
 {
   for (int w = 0; w < row->num_ways; w++) {
-    if (!(row->way[w].accuracy.over_bound <= 1) || !row->way[w].accuracy.same_bits) return PETSC_FALSE;
+    if (!(row->way[w].accuracy.over_bound <= 1) || (!row->way[w].accuracy.same_bits && strncmp(row->way[w].kernel, "tc_", 3) == 0)) return PETSC_FALSE; /* the parent's bits are its own */
   }
   for (int b = 0; b < row->num_baselines; b++) {
     if (!(row->baseline[b].accuracy.over_bound <= 1)) return PETSC_FALSE;
