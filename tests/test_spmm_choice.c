@@ -201,12 +201,11 @@ static void choices(void **state)
     expect_choice("convection", 42, 8, &by_default, "hybrid");
     expect_choice("convection", 42, 9, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("convection", 24, 2, &by_default, with_tiles ? "bittcf" : "hybrid"); // so few that launches count
-    expect_choice("stencil7", 16, 7, &by_default, "csr");
-    expect_choice("stencil7", 16, 8, &by_default, with_tiles ? "bittcf" : "csr");
+    expect_choice("stencil7", 16, 8, &by_default, "csr");
+    expect_choice("stencil7", 16, 15, &by_default, "hybrid");
+    expect_choice("stencil7", 16, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil7", 16, 64, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil7", 36, 23, &by_default, "hybrid");
-    expect_choice("stencil7", 36, 24, &by_default, with_tiles ? "bittcf" : "hybrid");
-    expect_choice("stencil7", 68, 64, &by_default, "hybrid");
+    expect_choice("stencil7", 36, 64, &by_default, "hybrid");
     expect_choice("four", 60, 16, &by_default, "hybrid"); // four entries are soon added up
     expect_choice("stencil27", 16, 128, &by_default, with_tiles ? "bittcf" : "csr");
     expect_choice("elasticity", 8, 1, &by_default, "csr");

@@ -88,7 +88,7 @@ blocks() { # the large ones and those with aims first, since most is lost with t
 
 small() { # blocks of these are as long as their launches, or as their longest row
   echo stencil27:6 stencil27:14 stencil27:22 stencil27:28 elasticity:4 elasticity:7 elasticity:10 elasticity:15 elasticity:20 stencil7:16 stencil7:32 stencil7:64 four:60 four:250 p2:6 p2:10 p2:18
-  echo qcd:6 qcd:8 convection:24 convection:40 rmat:9 rmat:13 interpolation:20 restriction:20 stokes:8 stokes:16 like_cant:4000 like_pdb1HYS:4000 circuit:10000 circuit:40000 webbase:50000 long487:500 lp:2000
+  echo stencil7:25 stencil7:33 stencil7:65 convection:33 qcd:6 qcd:8 convection:24 convection:40 rmat:9 rmat:13 interpolation:20 restriction:20 stokes:8 stokes:16 like_cant:4000 like_pdb1HYS:4000 circuit:10000 circuit:40000 webbase:50000 long487:500 lp:2000
   files | tr ' ' '\n' | grep -v 'email-enron\|dlmc\|bcsstk17'
 }
 
