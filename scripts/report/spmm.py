@@ -90,7 +90,7 @@ def section_few(results):
         slower = [f'{row["case"]} ({over_parent(row):.2f}x)' for row in sorted(these, key=over_parent) if over_parent(row) < 1]
         over = [over_cusparse(row) for row in these if cusparse_ms(row)]
         cells.append((n, len(these), ratio(geometric_mean([over_parent(row) for row in these])), ratio(min(map(over_parent, these))), ratio(geometric_mean(over)), ratio(min(over, default=0)), sum(each < 1 for each in over)))
-        lines.append(f'- Slower than aijcusparse with {n} columns: {listed(slower)}.')
+        lines.append(f'- Slower than aijcusparse with {n} column{"s" if n > 1 else ""}: {listed(slower)}.')
     lines = table(('columns', 'cases', 'geometric mean over aijcusparse', 'least', 'over the best cuSPARSE', 'least', 'slower than it'), cells)[:-1] + lines + ['']
     cells = []
     for case in dict.fromkeys(row['case'] for row in rows):
