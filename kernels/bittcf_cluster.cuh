@@ -158,7 +158,7 @@ struct tc_cluster_launch {
 };
 
 /* As many buffers of `size` bytes as `blocks` thread blocks of a multiprocessor have room for, besides `fixed` bytes each */
-static tc_status tc_fit_clusters(const char *name, int blocks, int size, int fixed, tc_cluster_launch *launch)
+static inline tc_status tc_fit_clusters(const char *name, int blocks, int size, int fixed, tc_cluster_launch *launch)
 {
   const tc_device_size *device;
 

@@ -102,10 +102,11 @@ inline tc_status tc_size_of_device(const char *name, const tc_device_size **size
 
   TC_CHECK(device >= 0, TC_ERR_DEVICE, "%s: there is no device", name);
   if (device != known.device) {
-    const bool all = get(cudaDevAttrMultiProcessorCount, &known.num_sms) && get(cudaDevAttrL2CacheSize, &known.cache_bytes) && get(cudaDevAttrMaxSharedMemoryPerBlockOptin, &known.block_bytes);
+    tc_device_size present = {device, 0, 0, 0};
+    const bool     all     = get(cudaDevAttrMultiProcessorCount, &present.num_sms) && get(cudaDevAttrL2CacheSize, &present.cache_bytes) && get(cudaDevAttrMaxSharedMemoryPerBlockOptin, &present.block_bytes);
 
     TC_CHECK(all, (cudaGetLastError(), TC_ERR_DEVICE), "%s: the device does not say what it has", name);
-    known.device = device;
+    known = present;
   }
   *size = &known;
   return TC_OK;

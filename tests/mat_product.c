@@ -283,52 +283,6 @@ static PetscErrorCode TestBreakEven(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A block of one column is multiplied with what MatMult() has packed, whatever is asked for, and MatView() says so until a block of more columns comes */
-static PetscErrorCode TestColumn(void)
-{
-  const PetscInt columns[] = {1, 9};
-  tc_matrix      A;
-  Mat            ours, B[2], C[2];
-  Vec            x, y;
-  double        *numbers;
-  const char    *kernel;
-  MatTestCounts  packed, used;
-  PetscInt64     products[2];
-  PetscBool      vector = PETSC_FALSE, said[2];
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestGenerate("stencil7", 6, &A));
-  PetscCall(MatTestCreate(&A, MATAIJTCCUSPARSE, &ours));
-  PetscCall(MatAIJTCCUSPARSESetSpMM(ours, MAT_AIJTCCUSPARSE_SPMM_TCA));
-  PetscCall(ProductNumbers(A.num_cols, 9, 11, &numbers));
-  PetscCall(MatCreateVecs(ours, &x, &y));
-  PetscCall(VecSet(x, 1.0));
-  PetscCall(MatMult(ours, x, y));
-  PetscCall(MatTestGetCounts(ours, &packed));
-  for (int i = 0; i < 2; i++) {
-    PetscCall(ProductOperand(PRODUCT_AB, ours, MATDENSE, columns[i], 0, numbers, &B[i]));
-    PetscCall(MatMatMult(ours, B[i], MAT_INITIAL_MATRIX, PETSC_CURRENT, &C[i]));
-    if (i == 0) PetscCall(MatTestGetCounts(ours, &used));
-    PetscCall(MatAIJTCCUSPARSEGetSpMMCount(ours, &products[i], &kernel));
-    if (i == 0 && kernel) PetscCall(PetscStrstr(kernel, "_spmv_", (char **)&kernel));
-    if (i == 0) vector = (PetscBool)(kernel != NULL);
-    PetscCall(MatTestViewHas(ours, "a single column, multiplied as a vector", &said[i]));
-  }
-  PetscCall(MatTestFact((PetscBool)(vector && said[0] && !said[1] && products[0] > 0 && products[1] > products[0] && used.hits > packed.hits && used.rebuilds == packed.rebuilds),
-                        "one column: by %s, with what MatMult() has packed: %" PetscInt64_FMT " hits more, %" PetscInt64_FMT " rebuilds; MatView says so: %s, of 9 columns: %s", vector ? "a kernel for vectors" : "ANOTHER KERNEL", used.hits - packed.hits, used.rebuilds - packed.rebuilds, said[0] ? "yes" : "NO",
-                        said[1] ? "YES" : "no"));
-  free(numbers);
-  for (int i = 0; i < 2; i++) {
-    PetscCall(MatDestroy(&B[i]));
-    PetscCall(MatDestroy(&C[i]));
-  }
-  PetscCall(VecDestroy(&x));
-  PetscCall(VecDestroy(&y));
-  PetscCall(MatDestroy(&ours));
-  tc_matrix_free(&A);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* MatView() tells how many products there were and with what, or why there were none */
 static PetscErrorCode TestView(void)
 {
@@ -370,10 +324,10 @@ int main(int argc, char **args)
   PetscCall(TestResult());
   PetscCall(TestNonfinite());
   PetscCall(TestCounters());
-  PetscCall(TestColumn());
   PetscCall(TestView());
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   if (size == 1) PetscCall(TestBreakEven());
+  PetscCall(TestProductColumn());
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());
   PetscCall(TestProductReorder());

@@ -99,6 +99,7 @@ typedef struct {
   tc_spmm    *spmm;    /* NULL before the first */
   int64_t     retired; /* count of those of earlier objects, and of single columns */
   const char *column;  /* the kernel of the last product if that had a single column, which is a vector, else NULL */
+  Vec         column_of_b, column_of_c; /* of such a product: vectors without arrays of their own */
   MatTCSide   side;    /* nothing is packed here: are the products left to the parent, and why? */
   MatTCSide   packed;  /* in a format that products with vectors do not use */
 } MatTCDense;
@@ -279,6 +280,12 @@ PETSC_INTERN PetscBool      MatTCSharesPacked(const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDenseLookAhead(Mat, Mat_AIJTCCUSPARSE *, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCDenseProduct(Mat, Mat_AIJTCCUSPARSE *, const MatTCDenseArgs *, PetscBool *);
+
+/* product_column.c */
+PETSC_INTERN PetscErrorCode MatTCDenseGet(Mat, MatTCAccess, PetscBool, PetscScalar **, PetscInt *, int *);
+PETSC_INTERN PetscErrorCode MatTCDenseRestore(Mat, MatTCAccess, PetscBool, PetscScalar **);
+PETSC_INTERN PetscErrorCode MatTCColumnsDestroy(MatTCDense *);
+PETSC_INTERN PetscErrorCode MatTCColumnProduct(Mat, Mat_AIJTCCUSPARSE *, const tc_backend *, const MatTCDenseArgs *, PetscBool *);
 
 /* ghosts.c */
 /* Rows of a dense block on their way */

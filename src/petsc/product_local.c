@@ -1,5 +1,5 @@
 /*
-  The local product with a dense block: the choice of a kernel, what it reads of the matrix, and the arrays of the blocks, which may lie on the other side of the bus.
+  The local product with a dense block: the choice of a kernel, what it reads of the matrix, and its launches. The arrays of the blocks may lie on the other side of the bus.
 */
 #include "aijtccusparseimpl.h"
 #include "../plan/scalar.h"
@@ -19,6 +19,7 @@ PetscErrorCode MatTCDenseReset(Mat_AIJTCCUSPARSE *tc)
 {
   PetscFunctionBegin;
   PetscCall(MatTCDenseFree(&tc->dense));
+  PetscCall(MatTCColumnsDestroy(&tc->dense));
   PetscCall(MatTCSideReset(tc, &tc->dense.side));
   PetscCall(MatTCSideReset(tc, &tc->dense.packed));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -241,29 +242,6 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The array of a dense matrix: on the host for the host backend, else where it is current */
-static PetscErrorCode MatTCDenseGet(Mat B, MatTCAccess access, PetscBool host, PetscScalar **array, PetscInt *ld, int *far)
-{
-  PetscMemType type = PETSC_MEMTYPE_HOST;
-
-  PetscFunctionBegin;
-  PetscCall(MatDenseGetLDA(B, ld));
-  if (access == MATTC_READ) PetscCall(host ? MatDenseGetArrayRead(B, (const PetscScalar **)array) : MatDenseGetArrayReadAndMemType(B, (const PetscScalar **)array, &type));
-  else if (access == MATTC_WRITE) PetscCall(host ? MatDenseGetArrayWrite(B, array) : MatDenseGetArrayWriteAndMemType(B, array, &type));
-  else PetscCall(host ? MatDenseGetArray(B, array) : MatDenseGetArrayAndMemType(B, array, &type));
-  *far = !host && !PetscMemTypeDevice(type);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatTCDenseRestore(Mat B, MatTCAccess access, PetscBool host, PetscScalar **array)
-{
-  PetscFunctionBegin;
-  if (access == MATTC_READ) PetscCall(host ? MatDenseRestoreArrayRead(B, (const PetscScalar **)array) : MatDenseRestoreArrayReadAndMemType(B, (const PetscScalar **)array));
-  else if (access == MATTC_WRITE) PetscCall(host ? MatDenseRestoreArrayWrite(B, array) : MatDenseRestoreArrayWriteAndMemType(B, array));
-  else PetscCall(host ? MatDenseRestoreArray(B, array) : MatDenseRestoreArrayAndMemType(B, array));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*
   The launches. What they read belongs to the parent's stream, and other products share our memory: order our stream behind that one, and that one behind ours.
 */
@@ -366,33 +344,6 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/*
-  C = A B or A^T B of a single column, which is what MatMult() and MatMultTranspose() do, by the parent if they leave it to that: as a block it would be filled up, and have the sums of long rows in
-  another order. `done` is false if it has to be a block after all.
-*/
-static PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
-{
-  const PetscBool transpose = (PetscBool)(args->type == MATPRODUCT_AtB);
-  MatTCSide      *side      = &tc->side[transpose ? MATTC_TRANSPOSE : MATTC_FORWARD];
-  PetscBool       ours;
-  Vec             b, c;
-
-  PetscFunctionBegin;
-  *done = (PetscBool)(args->n == 1 && args->B && args->type != MATPRODUCT_ABt && MatTCPrecision(tc) == TC_PRECISION_F64);
-  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscLogEventBegin(MATTC_Dense, args->C, 0, 0, 0));
-  PetscCall(MatDenseGetColumnVecRead(args->B, 0, &b));
-  PetscCall(MatDenseGetColumnVecWrite(args->C, 0, &c));
-  PetscCall(MatTCTry(A, tc, transpose ? MATTC_TRANSPOSE : MATTC_FORWARD, 1, b, NULL, c, &ours));
-  if (!ours) PetscCall(MatTCParentMult(A, tc->parent, transpose ? MATOP_MULT_TRANSPOSE : MATOP_MULT, b, NULL, c));
-  PetscCall(MatDenseRestoreColumnVecWrite(args->C, 0, &c));
-  PetscCall(MatDenseRestoreColumnVecRead(args->B, 0, &b));
-  PetscCall(PetscLogEventEnd(MATTC_Dense, args->C, 0, 0, 0));
-  if (ours) ++tc->dense.retired;
-  if (ours && side->plan && tc_plan_kernel(side->plan)) tc->dense.column = tc_plan_kernel(side->plan)->name; /* a trial may have ended with the parent */
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* `done` is false if the parent has to do it */
 PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseArgs *args, PetscBool *done)
 {
@@ -408,7 +359,7 @@ PetscErrorCode MatTCDenseProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCDenseA
   PetscCall(MatTCDenseBegin(A, tc, (PetscBool)(args->inner == args->m), &backend, &key, &stream, done, &status));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   tc->dense.column = NULL;
-  PetscCall(MatTCColumnProduct(A, tc, args, done));
+  PetscCall(MatTCColumnProduct(A, tc, backend, args, done));
   if (*done) PetscFunctionReturn(PETSC_SUCCESS);
   if (status == TC_OK) PetscCall(args->type == MATPRODUCT_AtB ? MatTCSourceGetTransposed(A, tc, n, backend, &key, stream, &S, &status) : MatTCSourceGet(A, tc, n, (PetscBool)P.b_transposed, backend, &key, stream, &S, &status));
   *done = (PetscBool)(status == TC_OK && S.view);

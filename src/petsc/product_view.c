@@ -44,6 +44,8 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
 
   Where there is no kernel for what is asked for, products are left to the parent type.
 
+  In `fp64` a dense matrix of one column is multiplied as a vector, by `MatMult()` or `MatMultTranspose()`, whatever the choice.
+
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMM`, `MatAIJTCCUSPARSESetSpMMExactNonfinite()`, `MatMatMult()`, `MatProductSetFromOptions()`
 @*/
 PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat A, MatAIJTCCUSPARSESpMM spmm)
@@ -109,7 +111,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat A, PetscBool exact)
   Level: intermediate
 
   Note:
-  What is left to the parent type does not count. The count is zero for a matrix that is not of type `MATAIJTCCUSPARSE`.
+  What is left to the parent type does not count, a dense matrix of one column does, though it is multiplied as a vector. The count is zero for a matrix that is not of type `MATAIJTCCUSPARSE`.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetCounters()`, `MatAIJTCCUSPARSESetSpMM()`
 @*/
