@@ -20,29 +20,54 @@ template <int columns_of_a_lane>
 struct tc_slice_shape {
   static constexpr int columns = columns_of_a_lane;
   static constexpr int groups  = 64 / columns;
-  static constexpr int blocks  = columns == 8 ? 6 : 4; // of a multiprocessor, by registers
+  static constexpr int blocks  = columns == 2 ? 8 : columns <= 8 ? 6 : 4; // of a multiprocessor, by registers
 };
 
-/* Adds one entry of the lane's row to the sums of all columns */
-template <int most>
-__device__ __forceinline__ void tc_add_entry(double value, const double *row_of_b, int64_t ldb, int columns, double (&sum)[most])
+/* Entries of a row whose rows of B are under way together: few columns are worth more of them than warps (docs/performance-waits.md, "Few columns") */
+template <int columns>
+constexpr int tc_slice_entries = columns <= 4 ? 4 : 1;
+
+/* Adds `num` entries of the lane's row to the sums of all columns; of those after the first there are only such as are below `left` */
+template <int num, int most>
+__device__ __forceinline__ void tc_add_entries(const double (&value)[num], const double *const (&row_of_b)[num], int left, int64_t ldb, int columns, double (&sum)[most])
 {
-  double gathered[most];
+  double gathered[num][most];
 
 #pragma unroll
-  for (int j = 0; j < most; ++j) gathered[j] = j < columns ? tc_load_line(row_of_b + j * ldb) : 0.0;
+  for (int e = 0; e < num; ++e) {
 #pragma unroll
-  for (int j = 0; j < most; ++j) sum[j] = fma(value, gathered[j], sum[j]);
+    for (int j = 0; j < most; ++j) gathered[e][j] = (e == 0 || e < left) && j < columns ? tc_load_line(row_of_b[e] + j * ldb) : 0.0;
+  }
+#pragma unroll
+  for (int e = 0; e < num; ++e) {
+#pragma unroll
+    for (int j = 0; j < most; ++j) {
+      if (e == 0 || e < left) sum[j] = fma(value[e], gathered[e][j], sum[j]);
+    }
+  }
 }
 
 template <bool by_rows, int most, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
 __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[most])
 {
-  const char *block = tc_index_block(H, S.index);
-  const char *val   = tc_value_base(H, S.val);
+  constexpr int num = tc_slice_entries<most>, pair = num < 2 ? num : 2;
+  const char   *block = tc_index_block(H, S.index);
+  const char   *val   = tc_value_base(H, S.val);
 
   if (S.width < 3) {
-    for (int k = 0; k < length; ++k) tc_add_entry(tc_value<value_kind>(H, val, 0, k, lane, S.width), b + tc_column<index_kind>(block, lane, k, S.width, origin), ldb, columns, sum);
+    for (int k = 0; k < length; k += pair) {
+      double        of_entry[pair];
+      const double *row_of_b[pair];
+
+#pragma unroll
+      for (int e = 0; e < pair; ++e) {
+        const bool there = e == 0 || k + e < length;
+
+        of_entry[e] = there ? tc_value<value_kind>(H, val, 0, k + e, lane, S.width) : 0.0;
+        row_of_b[e] = there ? b + tc_column<index_kind>(block, lane, k + e, S.width, origin) : b;
+      }
+      tc_add_entries<pair>(of_entry, row_of_b, length - k, ldb, columns, sum);
+    }
     return;
   }
 #pragma unroll 1
@@ -54,8 +79,17 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
     if constexpr (by_rows) value.load_by_rows(val, k, S.width, lane);
     else value.load(val, k, length, lane);
 #pragma unroll
-    for (int p = 0; p < 4; ++p) {
-      if (k + p < length) tc_add_entry(value.value(H, p), b + column.column(p, origin), ldb, columns, sum);
+    for (int p = 0; p < 4; p += num) {
+      double        of_entry[num];
+      const double *row_of_b[num];
+
+      if (k + p >= length) continue;
+#pragma unroll
+      for (int e = 0; e < num; ++e) {
+        of_entry[e] = value.value(H, p + e);
+        row_of_b[e] = b + column.column(p + e, origin);
+      }
+      tc_add_entries<num>(of_entry, row_of_b, length - k - p, ldb, columns, sum);
     }
   }
 }
@@ -176,7 +210,9 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
   const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
 
   if (args->n >= tc_slice_wide && H->num_nonzeros < tc_slice_short * (int64_t)H->num_rows) TC_CALL(tc_launch_slices<16>(H, args, s));
-  else TC_CALL(tc_launch_slices<8>(H, args, s));
+  else if (args->n > 4) TC_CALL(tc_launch_slices<8>(H, args, s));
+  else if (args->n > 2) TC_CALL(tc_launch_slices<4>(H, args, s));
+  else TC_CALL(tc_launch_slices<2>(H, args, s));
   TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)piece_blocks));
   return tc_add_segments<double>("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
 }

@@ -193,7 +193,9 @@ static void choices(void **state)
   (void)state;
   for (with_tiles = 0; with_tiles < 2; ++with_tiles) {
     expect_choice("stencil27", 44, 1, &by_default, "hybrid");
-    expect_choice("stencil27", 44, 2, &by_default, with_tiles ? "bittcf" : "hybrid"); // that there are clusters is known once tiles are packed
+    expect_choice("stencil27", 44, 4, &by_default, "hybrid"); // a lane has the loads of four entries under way
+    expect_choice("stencil27", 44, 5, &by_default, with_tiles ? "bittcf" : "hybrid"); // that there are clusters is known once tiles are packed
+    expect_choice("stencil27", 32, 4, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil27", 44, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil27", 20, 1, &by_default, "csr"); // few rows, each a lane's in slices
     expect_choice("stencil27", 20, 2, &by_default, with_tiles ? "bittcf" : "csr");
@@ -301,6 +303,23 @@ static void rules_of_the_suite(void **state)
   }
 }
 
+/* Slices with up to four columns: where there are no clusters, of fewer rows than with more */
+static void rules_of_few_columns(void **state)
+{
+  static const tc_spmm_traits p2 = {.entries = 1386500, .rows = 50653, .mean_row = 27.4, .longest_row = 65, .scattered = 0.92, .per_tile = 8.34, .per_column = 27.4, .clusters = 1};
+  static const tc_spmm_traits qcd = {.entries = 1170000, .rows = 30000, .mean_row = 39, .longest_row = 39, .scattered = 0.01, .per_tile = 12.17, .per_column = 39};
+  static const tc_spmm_traits elements = {.entries = 4962312, .rows = 65856, .mean_row = 75.4, .longest_row = 81, .scattered = 0.02, .per_tile = 17.92, .per_column = 75.4, .clusters = 1};
+
+  (void)state;
+  for (int32_t n = 2; n < 7; ++n) {
+    int rule[3] = {0};
+
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &p2, n, &rule[0]), n < 5 ? "hybrid" : "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &qcd, n, &rule[1]), n < 5 ? "hybrid" : "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &elements, n, &rule[2]), "bittcf");
+  }
+}
+
 /* Long rows beside each other take tiles from 16 columns on, if there are enough of them */
 static void rules_of_long_rows(void **state)
 {
@@ -374,7 +393,7 @@ static void rules_of_transposed_blocks(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_few_columns), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,9 +26,9 @@ typedef enum {
   each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
   do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. Clusters are
   ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). A product with a small matrix takes as long
-  as its launches, of which clusters and CSR have one, or as its longest row, which slices give to one lane (docs/performance-waits.md, "Small blocks"). The host has kernels for CSR only.
+  as its launches, of which clusters and CSR have one, or as its longest row, which slices give to one lane (docs/performance-waits.md, "Small blocks"); with up to 4 columns slices take least else ("Few columns"). The host has kernels for CSR only.
 */
-enum { MAX_CONDITIONS = 6, READ_IN_PLACE = 8 /* columns that CSR may read where they are */ };
+enum { MAX_CONDITIONS = 6, FEWEST = 8 /* columns that CSR may read where they are, else it takes as long with fewer */ };
 
 typedef struct {
   quantity quantity;
@@ -47,6 +47,7 @@ typedef struct {
 static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 200), BELOW(PER_TILE, 7)}                                              },
   {"csr",    3, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 64)}                          },
+  {"hybrid", 6, {BELOW(COLUMNS, 5), AT_LEAST(SPREAD, 1000), AT_LEAST(ROWS, 40000), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14), AT_LEAST(PER_TILE, 5.2)}},
   {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000)}},
   {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 16), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 40000)}},
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 32)}                                                    },
@@ -60,6 +61,7 @@ static const rule_row rules[] = {
   {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 9), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"hybrid", 4, {AT_LEAST(COLUMNS, 9), BELOW(LONGEST_ROW, 12), BELOW(SCATTERED, 0.8), BELOW(ROWS, 60000)}     },
+  {"hybrid", 4, {AT_LEAST(SPREAD, 700), BELOW(COLUMNS, 5), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14)}      },
   {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(PER_TILE, 14)}},
   {"hybrid", 5, {AT_LEAST(SPREAD, 1000), AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}},
   {"hybrid", 4, {AT_LEAST(SPREAD, 1000), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}  },
@@ -122,14 +124,15 @@ static const rule_row rules_b_transposed[] = {
 static const struct {
   const char *format;
   double      once, per_entry, per_row;     // of a conversion
+  int         over_csr;                     // or over the hybrid format
   double      gain_per_entry, gain_per_row; // for one column
   double      poor, gain_if_poor;           // an entry gains less where tiles hold fewer entries ...
   double      few, empty, gain_per_filled;  // ... and, with fewer columns, that for each entry of a tile beyond the first ones
-  double      gain_of_launch;               // with more columns than are read where they are
+  double      gain_of_launch;               // with more columns than CSR may read where they are
 } conversions[TC_SPMM_CONVERSIONS] = {
-  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0,       0     },
-  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11, 0     },
-  {"clusters", 0.25, 2.5e-8, 2.0e-7, 1.0e-10, 0.0,  0,   0,       0,  0, 0,       0.0025}, // tiles, where the hybrid format multiplies else
+  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 1, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0,       0     },
+  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 1, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11, 0     },
+  {"clusters", 0.25, 2.5e-8, 2.0e-7, 0, 1.0e-10, 0.0,  0,   0,       0,  0, 0,       0.0025}, // tiles, where the hybrid format multiplies else
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -161,11 +164,12 @@ double tc_spmm_conversion_ms(int c, const tc_spmm_traits *T)
 
 double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 {
-  double per_entry = conversions[c].gain_per_entry;
+  const int32_t columns   = conversions[c].over_csr && n < FEWEST ? FEWEST : n;
+  double        per_entry = conversions[c].gain_per_entry;
 
   if (n < conversions[c].few) per_entry = fmax(conversions[c].gain_if_poor, conversions[c].gain_per_filled * (T->per_tile - conversions[c].empty));
   if (T->per_tile < conversions[c].poor) per_entry = conversions[c].gain_if_poor;
-  return n * (per_entry * T->entries + conversions[c].gain_per_row * T->rows) + (n > READ_IN_PLACE ? conversions[c].gain_of_launch : 0);
+  return columns * (per_entry * T->entries + conversions[c].gain_per_row * T->rows) + (n > FEWEST ? conversions[c].gain_of_launch : 0);
 }
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
