@@ -31,8 +31,8 @@ struct tc_csr_shape {
   static constexpr int  ahead      = in_flight / vectors;
   static constexpr int  loaders    = vectors > 1 ? 1 : lanes < ahead ? lanes : ahead; // lanes of it that load an entry of A, or some, for all; 1: each loads all of them
   static constexpr int  held       = ahead / loaders;
-  static constexpr int  deep_lanes = width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane
-  static constexpr int  chunks     = width / deep_lanes;                          // of columns, each a group's
+  static constexpr int  deep_lanes = width < 8 ? 8 : width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane; fewer would load too few entries
+  static constexpr int  chunks     = width < 8 ? 1 : width / deep_lanes;                          // of columns, each a group's
   static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
 };
 

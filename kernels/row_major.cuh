@@ -5,12 +5,12 @@
 #include "tc_device.cuh"
 #include "tc_spmm.h"
 
-/* The part of a block that a thread block turns: its rows are so many that each of 256 threads has 8 loads in flight */
+/* The part of a block that a thread block turns: its rows are so many that each of 256 threads has 8 loads in flight, 4 of 4 columns */
 template <int columns>
 struct tc_row_major_tile {
-  static constexpr int threads = 256, ahead = 8;
+  static constexpr int threads = 256, ahead = columns < 8 ? columns : 8;
   static constexpr int rows  = threads * ahead / columns;
-  static constexpr int pitch = rows + (columns == 8 ? 2 : 1); // no bank conflicts when lanes read pairs of columns, but two lanes at a bank for 32 columns
+  static constexpr int pitch = rows + (columns == 4 ? 4 : columns == 8 ? 2 : 1); // no bank conflicts when lanes read pairs of columns, but two lanes at a bank for 32 columns
 };
 
 /* The pairs of columns of a row one after the other */
@@ -22,11 +22,11 @@ struct tc_pairs_in_order {
   tc_row_major_kernel - copy[row * width + j] = B[row + j * ldb] for j < n, 0 for n <= j < width; the columns 2 p and 2 p + 1 of a row where order::place_of_pair(row, p) says, as
   if p was that
 
-  Work:   a thread block per 2048 elements, 8 to 256 rows and `columns` columns, those of the same columns one after the other
+  Work:   a thread block per 2048 elements, 1024 of 4 columns, 8 to 256 rows and `columns` columns, those of the same columns one after the other
   Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
   Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
-  Launch: 256 threads per block, 17 to 18 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
+  Launch: 256 threads per block, 8 to 18 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
 */
 template <int columns, class order, typename number>
 static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)

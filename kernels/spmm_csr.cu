@@ -6,7 +6,7 @@ constexpr int32_t tc_csr_part = 64; // columns
 
 static int32_t tc_csr_width(int32_t n)
 {
-  return n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128;
+  return n <= 4 ? 4 : n <= 8 ? 8 : n <= 16 ? 16 : n <= 32 ? 32 : n <= 64 ? 64 : 128;
 }
 
 /*
@@ -81,6 +81,7 @@ static tc_status tc_spmm_csr_columns(const tc_csr_view *A, const tc_spmm_args *a
 {
   if (tc_csr_reads_columns(A, args)) return tc_csr_read_columns(A, args, stream);
   switch (tc_csr_width(args->n)) {
+  case 4: return tc_spmm_csr_width<4>(A, args, stream);
   case 8: return tc_spmm_csr_width<8>(A, args, stream);
   case 16: return tc_spmm_csr_width<16>(A, args, stream);
   case 32: return tc_spmm_csr_width<32>(A, args, stream);

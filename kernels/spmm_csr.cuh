@@ -14,7 +14,7 @@ constexpr int tc_csr_near     = 256 << 10; // ... and which are near if they hav
 
 /* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain (docs/performance-sectors.md) */
 template <int width>
-constexpr int tc_csr_short = width == 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
+constexpr int tc_csr_short = width <= 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
 
 template <int width>
 static inline bool tc_csr_in_streams(const tc_csr_view *A)
@@ -28,6 +28,19 @@ __device__ __forceinline__ double tc_csr_unscale(double sum, const int32_t *top,
 {
   if constexpr (shape::scaled) return tc_unscale(sum, tc_column_scale(shape::precision, __ldg(top + j)));
   else return sum;
+}
+
+/* Lanes of a group that has more of them than there are columns sum the last one, too, and write nothing */
+template <class shape>
+__device__ __forceinline__ bool tc_csr_has_column(int32_t j)
+{
+  return shape::deep_lanes <= shape::width || j < shape::width;
+}
+
+template <class shape>
+__device__ __forceinline__ int32_t tc_csr_column_of(int32_t j)
+{
+  return shape::deep_lanes <= shape::width ? j : min(j, shape::width - 1);
 }
 
 __device__ __forceinline__ void tc_csr_put(double sum, const tc_spmm_args &args, int32_t row, int32_t j)
@@ -116,7 +129,7 @@ __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const t
   const int32_t first = A.long_first[r], num = A.long_first[r + 1] - first;
 
   if (last && num <= few) {
-    const double sum = tc_add_sums<few>(0.0, partial + (int64_t)first * shape::width + j, num, shape::width);
+    const double sum = tc_add_sums<few>(0.0, partial + (int64_t)first * shape::width + tc_csr_column_of<shape>(j), num, shape::width);
 
     if (j < args.n) tc_csr_put(sum, args, A.long_row[r], j);
   }
@@ -124,7 +137,7 @@ __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const t
   for (uint32_t left = __ballot_sync(tc_full_warp, last && num > few && lane == 0); left; left &= left - 1) {
     const int     leader = __ffs(left) - 1;
     const int32_t row = __shfl_sync(tc_full_warp, r, leader), column = __shfl_sync(tc_full_warp, j, leader) + lane, from = __shfl_sync(tc_full_warp, first, leader);
-    const double  sum = tc_csr_sum_of_segments<lanes>(partial + (int64_t)from * shape::width + column, __shfl_sync(tc_full_warp, num, leader), shape::width);
+    const double  sum = tc_csr_sum_of_segments<lanes>(partial + (int64_t)from * shape::width + tc_csr_column_of<shape>(column), __shfl_sync(tc_full_warp, num, leader), shape::width);
 
     if (threadIdx.x % tc_warp_size < lanes && column < args.n) tc_csr_put(sum, args, A.long_row[row], column);
   }
@@ -147,7 +160,7 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   tc_wait_for_kernel_before(); // it wrote rows of B
   const double sum = tc_csr_unscale<shape>(tc_csr_sum_deep<shape>(A, begin, end, B, args.n, j, entries), top, j);
 
-  if (used && !heavy) partial[(int64_t)s * shape::width + j] = sum;
+  if (used && !heavy && tc_csr_has_column<shape>(j)) partial[(int64_t)s * shape::width + j] = sum;
   if (used && heavy && j < args.n) tc_csr_put(sum, args, row, j);
   if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, used && !heavy, low, j);
 }
@@ -198,7 +211,8 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
         const int        item = tc_csr_item<deep_groups>(i, deep_group), j = item % shape::chunks * deep_lanes + deep_lane;
         const tc_csr_row row  = block.row[item / shape::chunks];
 
-        tile[row.at * pitch + j] = tc_csr_sum_deep<shape>(A, row.begin, row.begin + row.length, B, args.n, j, entries[deep_group]);
+        const double sum = tc_csr_sum_deep<shape>(A, row.begin, row.begin + row.length, B, args.n, j, entries[deep_group]);
+        if (tc_csr_has_column<shape>(j)) tile[row.at * pitch + j] = sum;
       }
     } else {
       const int lane = threadIdx.x % lanes;
@@ -268,7 +282,7 @@ template <tc_precision precision, int width>
 static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *deep)
 {
   constexpr bool few     = precision == TC_PRECISION_F64 && width <= tc_csr_few;
-  const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, width, false, false>::lanes;
+  const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, (width < 8 ? 8 : width), false, false>::lanes;
   const int      times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
   const tc_device_size *size;
 

@@ -153,7 +153,7 @@ static void at_once(void **state)
     if (c == tc_spmm_conversion_find("clusters")) continue; // gains little over another packed format
     assert_true(tc_spmm_gain_ms(c, &large, 128) >= tc_spmm_conversion_ms(c, &large));
     assert_true(tc_spmm_gain_ms(c, &large, 8) < tc_spmm_conversion_ms(c, &large));
-    assert_true(tc_spmm_gain_ms(c, &large, 2) == tc_spmm_gain_ms(c, &large, 8)); // CSR takes as long
+    assert_true(tc_spmm_gain_ms(c, &large, 2) == tc_spmm_gain_ms(c, &large, 8)); // or about so
   }
   assert_int_equal(tc_spmm_conversion_find("csr"), -1);
 }

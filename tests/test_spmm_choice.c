@@ -312,11 +312,13 @@ static void rules_of_few_columns(void **state)
 
   (void)state;
   for (int32_t n = 2; n < 7; ++n) {
-    int rule[3] = {0};
+    int rule[5] = {0};
 
     assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &p2, n, &rule[0]), n < 5 ? "hybrid" : "bittcf");
     assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &qcd, n, &rule[1]), n < 5 ? "hybrid" : "bittcf");
     assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &elements, n, &rule[2]), "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &p2, n, &rule[3]), n < 5 ? "hybrid" : "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &elements, n, &rule[4]), "bittcf");
   }
 }
 

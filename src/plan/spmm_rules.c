@@ -28,7 +28,7 @@ typedef enum {
   ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). A product with a small matrix takes as long
   as its launches, of which clusters and CSR have one, or as its longest row, which slices give to one lane (docs/performance-waits.md, "Small blocks"); with up to 4 columns slices take least else ("Few columns"). The host has kernels for CSR only.
 */
-enum { MAX_CONDITIONS = 6, FEWEST = 8 /* columns that CSR may read where they are, else it takes as long with fewer */ };
+enum { MAX_CONDITIONS = 6, FEWEST = 8 /* columns that CSR may read where they are; with fewer, packing gains about as much over it */ };
 
 typedef struct {
   quantity quantity;
@@ -103,6 +103,7 @@ static const rule_row rules_by_rows[] = {
 static const rule_row rules_b_transposed[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                          },
   {"csr",    1, {BELOW(PER_COLUMN, 8)}                                                                    },
+  {"hybrid", 6, {BELOW(COLUMNS, 5), AT_LEAST(SPREAD, 700), AT_LEAST(ROWS, 40000), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14), AT_LEAST(PER_TILE, 5.2)}},
   {"csr",    2, {BELOW(MEAN_ROW, 12), BELOW(COLUMNS, 64)}                                                 },
   {"csr",    1, {BELOW(PER_TILE, 5.2)}                                                                    },
   {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}              },
