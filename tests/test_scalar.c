@@ -301,6 +301,7 @@ static void check_blocks(const tc_backend *backend, int sm, const char *name, co
       if (narrow) continue; // products with the transpose of B are in double precision
       for (int is_far = 0; is_far < 2; ++is_far) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){columns[i], i % 2, 0, is_far, 1});
     }
+    if (!narrow && strcmp(kernels[k].format, "csr") == 0) check_block(backend, S, &kernels[k], &M.view, name, A, (block_case){7, turn % 4, turn % 2, turn / 2 % 2, 0}); // between 4 and 9: of 8
     device_unpack(&M);
   }
   tc_spmm_destroy(&S);
