@@ -18,7 +18,7 @@ static tc_status tc_csr_in_parts(const tc_csr_view *A, int32_t n, bool *parts)
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(tc_csr_name, &size));
-  *parts = n > tc_csr_part && (sizeof(double) * TC_SPMM_COLUMNS * static_cast<size_t>(A->num_cols) > static_cast<size_t>(size->cache_bytes) || (A->num_long > 0 && tc_csr_in_streams<tc_csr_part>(A)));
+  *parts = n > tc_csr_part && (sizeof(double) * TC_SPMM_COLUMNS * static_cast<size_t>(A->num_cols) > static_cast<size_t>(size->cache_bytes) || (A->num_long > 0 && tc_csr_in_streams<tc_csr_part>(A, size)));
   return TC_OK;
 }
 

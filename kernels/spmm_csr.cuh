@@ -16,10 +16,15 @@ constexpr int tc_csr_near     = 256 << 10; // ... and which are near if they hav
 template <int width>
 constexpr int tc_csr_short = width <= 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
 
+/* Streams, several rows to a group, are to fill the device, with more than tc_csr_few columns half of it: else a product waits for the longest of few (docs/performance-waits.md, "Few columns") */
 template <int width>
-static inline bool tc_csr_in_streams(const tc_csr_view *A)
+static inline bool tc_csr_in_streams(const tc_csr_view *A, const tc_device_size *size)
 {
-  return A->nnz < (int64_t)tc_csr_short<width> * A->num_rows;
+  using shape           = tc_csr_shape<TC_PRECISION_F64, width, false, false, true>;
+  constexpr int     few = width <= tc_csr_few ? 1 : 2;
+  const int64_t threads = (int64_t)A->num_rows * shape::threads / shape::rows;
+
+  return A->nnz < (int64_t)tc_csr_short<width> * A->num_rows && few * threads >= (int64_t)tc_csr_resident * size->num_sms;
 }
 
 /* The sum of numbers of column j for that of what they stand for */
@@ -210,8 +215,8 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
       for (int i = 0; i < shape::rows * shape::chunks / deep_groups; ++i) {
         const int        item = tc_csr_item<deep_groups>(i, deep_group), j = item % shape::chunks * deep_lanes + deep_lane;
         const tc_csr_row row  = block.row[item / shape::chunks];
+        const double     sum  = tc_csr_sum_deep<shape>(A, row.begin, row.begin + row.length, B, args.n, j, entries[deep_group]);
 
-        const double sum = tc_csr_sum_deep<shape>(A, row.begin, row.begin + row.length, B, args.n, j, entries[deep_group]);
         if (tc_csr_has_column<shape>(j)) tile[row.at * pitch + j] = sum;
       }
     } else {
@@ -279,19 +284,14 @@ static tc_status tc_launch_csr_shapes(const char *name, const tc_csr_view *A, co
   segments, which have a column per lane whatever the others have, in smaller blocks then (docs/performance-waits.md, "Entries of A for a whole group").
 */
 template <tc_precision precision, int width>
-static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *deep)
+static inline bool tc_csr_goes_deep(const tc_csr_view *A, const tc_device_size *size)
 {
   constexpr bool few     = precision == TC_PRECISION_F64 && width <= tc_csr_few;
-  const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, (width < 8 ? 8 : width), false, false>::lanes;
+  const int64_t  threads = (int64_t)A->num_rows * tc_csr_shape<precision, (width < 8 ? 8 : width), false, false>::lanes, held = (int64_t)tc_csr_resident * size->num_sms;
   const int      times   = width <= tc_warp_size && A->nnz >= (int64_t)tc_csr_longer * A->num_rows ? tc_csr_times : 1;
-  const tc_device_size *size;
+  const bool     near = 2 * threads >= held && sizeof(double) * width * A->num_cols <= tc_csr_near, segments = A->num_long > 0 && !tc_csr_adds_segments(A, 3, 4);
 
-  TC_CALL(tc_size_of_device(name, &size));
-  const int64_t held = (int64_t)tc_csr_resident * size->num_sms;
-  const bool    near = 2 * threads >= held && sizeof(double) * width * A->num_cols <= tc_csr_near, segments = A->num_long > 0 && !tc_csr_adds_segments(A, 3, 4);
-
-  *deep = A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= times * held && !(few && (near || segments));
-  return TC_OK;
+  return A->nnz >= (int64_t)tc_csr_batch * A->num_rows && threads <= times * held && !(few && (near || segments));
 }
 
 /*
@@ -301,13 +301,13 @@ static tc_status tc_csr_goes_deep(const char *name, const tc_csr_view *A, bool *
 template <tc_precision precision, int width>
 static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, cudaStream_t stream, bool early = false)
 {
-  bool deep;
+  const tc_device_size *size;
 
-  TC_CALL((tc_csr_goes_deep<precision, width>(name, A, &deep)));
+  TC_CALL(tc_size_of_device(name, &size));
   if constexpr (precision == TC_PRECISION_F64 && tc_csr_short<width> > 0) {
-    if (tc_csr_in_streams<width>(A)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
+    if (tc_csr_in_streams<width>(A, size)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
   }
-  if (deep) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
+  if (tc_csr_goes_deep<precision, width>(A, size)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
   if constexpr (precision == TC_PRECISION_F64 && width <= tc_csr_few) {
     if (A->nnz >= (int64_t)tc_csr_further * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, false, 8>, tc_csr_shape<precision, width, false, true, false, 8>>(name, A, args, B, partial, top, early, stream);
   }

@@ -26,10 +26,10 @@ static const named_case few_cases[] = {
   {"like_dc2",      1009 }, // the same; short ones
   {"one_row",       13003}, // many segments for each long row, and nothing else
   {"four",          9    }, // rows of at most four entries
-  {"webbase",       900  }, // streams of short rows, and heavy ones
-  {"like_FullChip", 701  }, // rows too long for streams, a few in segments
+  {"webbase",       900  }, // short rows, and heavy ones
+  {"like_FullChip", 701  }, // longer rows, a few in segments
   {"laplace27",     4    }, // the same without segments, other columns than above
-  {"webbase",       6000 }, // streams beside segments
+  {"webbase",       6000 }, // short rows beside segments
   {"lp",            61   }, // clusters of 8 windows
   {"0d100s",        210  }, // the same; here blocks are aligned, too
   {"island",        2011 }, // clusters that have nothing
