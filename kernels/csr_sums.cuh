@@ -137,6 +137,31 @@ __device__ __forceinline__ double tc_csr_add_batch(double sum, const tc_csr_entr
   return sum;
 }
 
+/*
+  The same for all entries of a batch, or the first `left` of them, by a group that has its turn. Barriers keep loads of six values ahead of the additions, which take 8 cycles each then: the compiler
+  would load two, add them, and wait for the next two. `apart` is 0, which the compiler does not know: else it loads all values before the first turn, and has no registers for them.
+*/
+template <class shape, bool all, typename element>
+__device__ __forceinline__ double tc_csr_add_in_turn(double sum, const tc_csr_entries &entries, const element (&row)[tc_csr_batch], int32_t left, uint32_t apart)
+{
+  constexpr int  ahead = 3;
+  const uint32_t vals  = static_cast<uint32_t>(__cvta_generic_to_shared(entries.val)) + apart;
+  double2        a[ahead];
+
+#pragma unroll
+  for (int i = 0; i < ahead; ++i) a[i] = tc_load_shared_pair(vals + static_cast<uint32_t>(sizeof(double2)) * i);
+#pragma unroll
+  for (int i = 0; i < tc_csr_batch / 2; ++i) {
+    const double2 now = a[i % ahead];
+
+    __syncwarp();
+    if (all || 2 * i < left) sum = fma(now.x, tc_csr_widen<shape::precision>(row[2 * i]), sum);
+    if (all || 2 * i + 1 < left) sum = fma(now.y, tc_csr_widen<shape::precision>(row[2 * i + 1]), sum);
+    if (i + ahead < tc_csr_batch / 2) a[i % ahead] = tc_load_shared_pair(vals + static_cast<uint32_t>(sizeof(double2)) * (i + ahead));
+  }
+  return sum;
+}
+
 /* What the lanes of a group have loaded of the next entries: that of entry i, for all of them. All lanes of a warp come here together. */
 template <class shape, typename number>
 __device__ __forceinline__ number tc_csr_loaded(const number (&loaded)[shape::held], int i)
@@ -342,15 +367,17 @@ __device__ __forceinline__ int tc_csr_item(int round, int group)
 
 /*
   The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
-  warp come here together, also where there is nothing to sum.
+  warp come here together, also where there is nothing to sum. With `whole_warp` they have the same entries, and each group a batch of its own, so that a warp's rows of B are in flight for one sum, which
+  goes from group to group: each adds its batch in its turn (docs/performance-waits.md, "Segments by warps").
 */
-template <class shape>
+template <class shape, bool whole_warp = false>
 __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
 {
   using element = typename tc_csr_element<shape::precision>::type;
   constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
-  const int         loader = threadIdx.x % loaders;
-  const int32_t     length = end - begin, longest = tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
+  constexpr int     turns = whole_warp ? tc_warp_size / shape::deep_lanes : 1, step = turns * tc_csr_batch;
+  const int         lane = threadIdx.x % tc_warp_size, place = lane % loaders, loader = place + (whole_warp ? lane / shape::deep_lanes * tc_csr_batch : 0);
+  const int32_t     length = end - begin, longest = whole_warp ? length : tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
   const char *const mine = B.first + B.column * min(column, n - 1);
   double            sum  = 0.0, val[held];
   int32_t           col[held];
@@ -362,27 +389,38 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
     val[h] = __ldg(A.val + first + min(loaders * h + loader, last));
   }
 #pragma unroll 1
-  for (int32_t done = 0; done < longest; done += tc_csr_batch) {
+  for (int32_t done = 0; done < longest; done += step) {
     element row[tc_csr_batch];
 
     __syncwarp();
 #pragma unroll
     for (int h = 0; h < held; ++h) {
-      entries.col[loaders * h + loader] = col[h];
-      entries.val[loaders * h + loader] = val[h];
+      entries.col[loaders * h + place] = col[h];
+      entries.val[loaders * h + place] = val[h];
     }
     __syncwarp();
 #pragma unroll
     for (int i = 0; i < tc_csr_batch; ++i) row[i] = __ldg(reinterpret_cast<const element *>(mine + (uint64_t)(uint32_t)entries.col[i] * B.stride));
 #pragma unroll
     for (int h = 0; h < held; ++h) {
-      const int32_t e = first + min(done + tc_csr_batch + loaders * h + loader, last);
+      const int32_t e = first + min(done + step + loaders * h + loader, last);
 
       col[h] = __ldg(A.col + e);
       val[h] = __ldg(A.val + e);
     }
     __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
-    sum = tc_csr_add_batch<shape>(sum, entries, row, length - done);
+    if constexpr (whole_warp) {
+      const uint32_t zero   = static_cast<uint32_t>(n) >> 31;
+      const int      before = (lane + tc_warp_size - shape::deep_lanes) % tc_warp_size;
+
+      if (done + step <= length) {
+#pragma unroll 1
+        for (int turn = 0; turn < turns; ++turn) sum = tc_csr_add_in_turn<shape, true>(__shfl_sync(tc_full_warp, sum, before), entries, row, tc_csr_batch, zero * turn);
+      } else {
+#pragma unroll 1
+        for (int32_t left = length - done; left > 0; left -= tc_csr_batch) sum = tc_csr_add_in_turn<shape, false>(__shfl_sync(tc_full_warp, sum, before), entries, row, left, zero * left);
+      }
+    } else sum = tc_csr_add_batch<shape>(sum, entries, row, length - done);
   }
-  return sum;
+  return whole_warp ? __shfl_sync(tc_full_warp, sum, (length - 1) % step / tc_csr_batch * shape::deep_lanes + lane % shape::deep_lanes) : sum; // that of the group which was last
 }

@@ -35,11 +35,10 @@ __device__ __forceinline__ void tc_finish_segment(double chain, bool used, int32
   if (num > 1) {
     if (lane == 0) {
       __stcg(L.partial + segment, sum);
-      __threadfence();
-      last = atomicAdd(L.arrived + r, 1) == num - 1;
+      last = tc_arrive(L.arrived + r, 1, num);
     }
     if (!__shfl_sync(tc_full_warp, last, 0)) return;
-    __threadfence();
+    __syncwarp();
     sum = 0.0;
 #pragma unroll 4
     for (int32_t i = lane; i < num; i += tc_warp_size) sum = __dadd_rn(sum, __ldcg(L.partial + first + i));

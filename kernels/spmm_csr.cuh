@@ -4,6 +4,7 @@
 #pragma once
 #include "csr_sums.cuh"
 #include "long_rows_spmm.cuh"
+#include <algorithm>
 
 constexpr int tc_csr_resident = 1024; // threads of a multiprocessor: 64 registers each
 constexpr int tc_csr_longer   = 24;   // entries of the mean row from which ...
@@ -67,14 +68,29 @@ __device__ __forceinline__ int32_t tc_csr_long_of_segment(const tc_csr_view &A, 
   return low;
 }
 
+/* The same, all lanes of a warp together: 32 of them are looked at at a time */
+__device__ __forceinline__ int32_t tc_csr_long_of_segment_by_warp(const tc_csr_view &A, int32_t s, int32_t high)
+{
+  int32_t low = 0;
+
+  while (low < high) {
+    const int32_t  part = (high - low) / tc_warp_size + 1, at = low + part * static_cast<int32_t>(threadIdx.x % tc_warp_size);
+    const uint32_t before = __ballot_sync(tc_full_warp, at <= high && A.long_first[at] <= s); // of the first ones; that of `low` is
+
+    low += part * (__popc(before) - 1);
+    high = min(high, low + part - 1);
+  }
+  return low;
+}
+
 /*
-  `own` sums of segments of long row r are in memory, for part `chunk` of the columns, and that is known to all: are those of all segments, now? Whoever learns that reads
-  them past the L1 cache. Then the counter is zero again.
+  The caller's warp or thread block, at a barrier before, has written `own` sums of segments of long row r, for part `chunk` of the columns: are those of all segments there, now? Whoever learns that reads
+  them past the L1 cache, others after another barrier. Then the counter is zero again.
 */
 __device__ __forceinline__ bool tc_csr_arrive(const tc_csr_view &A, int32_t r, int32_t chunk, int32_t own)
 {
   int32_t *const arrived = A.arrived + (int64_t)TC_SPMM_CHUNKS * r + chunk;
-  const bool     all     = atomicAdd(arrived, own) == A.long_first[r + 1] - A.long_first[r] - own;
+  const bool     all     = tc_arrive(arrived, own, A.long_first[r + 1] - A.long_first[r]);
 
   if (all) *arrived = 0;
   return all;
@@ -124,12 +140,10 @@ __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const t
 
   static_assert(shape::chunks <= TC_SPMM_CHUNKS, "a counter for each");
   if (!__any_sync(tc_full_warp, own)) return;
-  __threadfence();
   __syncwarp();
   const uint32_t leaders = __ballot_sync(tc_full_warp, own && lane == 0 && tc_csr_arrive(A, r, j / lanes, 1));
 
   if (leaders == 0) return;
-  __threadfence();
   const bool    last  = leaders >> (threadIdx.x % tc_warp_size - lane) & 1;
   const int32_t first = A.long_first[r], num = A.long_first[r + 1] - first;
 
@@ -170,6 +184,25 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, used && !heavy, low, j);
 }
 
+/* The same for an item of a whole warp: where it is, and its sum */
+template <class shape>
+__device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, const int32_t *top, int32_t s, tc_csr_entries &entries)
+{
+  const int     lane = threadIdx.x % tc_warp_size, j = lane % shape::deep_lanes;
+  const bool    heavy = s >= A.num_segments, first = lane < shape::deep_lanes;
+
+  if (s >= A.num_segments + A.num_heavy) return;
+  const int32_t low = tc_csr_long_of_segment_by_warp(A, s, heavy ? 0 : A.num_long - 1), row = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
+  const int32_t begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low])), end = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
+
+  tc_wait_for_kernel_before(); // it wrote rows of B
+  const double sum = tc_csr_unscale<shape>(tc_csr_sum_deep<shape, true>(A, begin, end, B, args.n, j, entries), top, j);
+
+  if (first && !heavy && tc_csr_has_column<shape>(j)) partial[(int64_t)s * shape::width + j] = sum;
+  if (first && heavy && j < args.n) tc_csr_put(sum, args, row, j);
+  if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, first && !heavy, low, j);
+}
+
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
@@ -182,11 +215,11 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
   Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
-          memory, 24 bytes for each entry that groups hold.  Needs: sm_60.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
+          memory, 24 bytes for each entry that groups hold.  Needs: sm_70.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
 template <class shape>
-static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, const int32_t *top)
+static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, int32_t warp_blocks, const int32_t *top)
 {
   constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
@@ -195,7 +228,16 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
-    tc_csr_listed<shape>(A, args, B, partial, top, (int64_t)blockIdx.x * deep_groups + deep_group, deep_lane, entries[deep_group]);
+    constexpr int warps = shape::threads / tc_warp_size;
+    const int32_t after = static_cast<int32_t>(blockIdx.x) - warp_blocks;
+
+    if constexpr (deep_lanes < tc_warp_size) {
+      if (after < 0) {
+        tc_csr_listed_by_warp<shape>(A, args, B, partial, top, warps * blockIdx.x + threadIdx.x / tc_warp_size, entries[deep_group]);
+        return;
+      }
+    }
+    tc_csr_listed<shape>(A, args, B, partial, top, warps * warp_blocks * shape::chunks + (int64_t)after * deep_groups + deep_group, deep_lane, entries[deep_group]);
     return;
   }
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
@@ -247,16 +289,32 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(shape::stream && length == 0 ? 0.0 : tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
 }
 
+/*
+  Segments and heavy rows that are summed by a warp each, the first ones. Such sums are there in half of the time, which is worth more warps where a product would wait for them: with few rows, or where they have
+  much of the entries; none if there are too many segments (docs/performance-waits.md, "Segments by warps").
+*/
+static inline int64_t tc_csr_num_by_warps(const tc_csr_view *A, const tc_device_size *size)
+{
+  const int64_t held = (int64_t)tc_csr_resident * size->num_sms, most = held / tc_warp_size / 2;
+
+  if (A->num_segments > most || (2 * (int64_t)A->num_rows > held && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments < A->nnz)) return 0;
+  return std::min<int64_t>((int64_t)A->num_segments + A->num_heavy, most);
+}
+
 template <class shape>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
-  constexpr int shared        = sizeof(double) * shape::rows * shape::pitch;
-  constexpr int groups        = shape::threads / shape::deep_lanes;
-  const int64_t listed        = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
-  const int32_t listed_blocks = static_cast<int32_t>((listed + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
+  constexpr int         shared = sizeof(double) * shape::rows * shape::pitch, groups = shape::threads / shape::deep_lanes, warps = shape::threads / tc_warp_size;
+  const int64_t         listed = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
+  const tc_device_size *size;
 
-  if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
-  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, top);
+  TC_CALL(tc_size_of_device(name, &size));
+  const int64_t by_warps      = shape::deep_lanes < tc_warp_size ? tc_csr_num_by_warps(A, size) : 0;
+  const int32_t warp_blocks   = static_cast<int32_t>((by_warps + warps - 1) / warps), left = static_cast<int32_t>(std::max<int64_t>(listed - (int64_t)warps * warp_blocks, 0));
+  const int32_t listed_blocks = warp_blocks + (left + groups - 1) / groups, blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
+
+  if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, warp_blocks, top);
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, warp_blocks, top);
 }
 
 /*

@@ -138,12 +138,9 @@ __device__ __forceinline__ void tc_csr_add_complete_rows(const tc_csr_view &A, c
 
   __syncthreads();
   if (threadIdx.x < tc_warp_size) {
-    const int32_t r = low + (int32_t)threadIdx.x, own = r < A.num_long ? min(end, A.long_first[r + 1]) - max(first, A.long_first[r]) : 0;
-
-    __threadfence(); // what the block has written before others are told, ...
+    const int32_t  r = low + (int32_t)threadIdx.x, own = r < A.num_long ? min(end, A.long_first[r + 1]) - max(first, A.long_first[r]) : 0;
     const uint32_t all = __ballot_sync(tc_full_warp, own > 0 && tc_csr_arrive(A, r, first_column / shape::columns, own));
 
-    __threadfence(); // ... and what others have written before that is read
     if (threadIdx.x == 0) complete = all;
   }
   __syncthreads();
