@@ -33,6 +33,8 @@ struct tc_csr_shape {
   static constexpr int  held       = ahead / loaders;
   static constexpr int  deep_lanes = width < 8 ? 8 : width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane; fewer would load too few entries
   static constexpr int  chunks     = width < 8 ? 1 : width / deep_lanes;                          // of columns, each a group's
+  static constexpr bool by_warps   = width <= tc_warp_size;            // may warps sum segments, so that a product does not wait for them?
+  static constexpr int  warp_lanes = deep_lanes < 16 ? deep_lanes : 16; // the groups of such a warp, with a column per lane
   static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
 };
 
@@ -368,15 +370,15 @@ __device__ __forceinline__ int tc_csr_item(int round, int group)
 /*
   The sum of entries begin .. end - 1 for column `column` alone, with tc_csr_batch rows of B in flight: a lane loads an entry or two for its whole group. All lanes of a
   warp come here together, also where there is nothing to sum. With `whole_warp` they have the same entries, and each group a batch of its own, so that a warp's rows of B are in flight for one sum, which
-  goes from group to group: each adds its batch in its turn (docs/performance-waits.md, "Segments by warps").
+  goes from group to group: each adds its batch in its turn (docs/performance-chains.md, "Segments by warps").
 */
 template <class shape, bool whole_warp = false>
 __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t begin, int32_t end, const tc_csr_rows &B, int32_t n, int32_t column, tc_csr_entries &entries)
 {
   using element = typename tc_csr_element<shape::precision>::type;
-  constexpr int     loaders = shape::deep_lanes < tc_csr_batch ? shape::deep_lanes : tc_csr_batch, held = tc_csr_batch / loaders;
-  constexpr int     turns = whole_warp ? tc_warp_size / shape::deep_lanes : 1, step = turns * tc_csr_batch;
-  const int         lane = threadIdx.x % tc_warp_size, place = lane % loaders, loader = place + (whole_warp ? lane / shape::deep_lanes * tc_csr_batch : 0);
+  constexpr int     lanes = whole_warp ? shape::warp_lanes : shape::deep_lanes, loaders = lanes < tc_csr_batch ? lanes : tc_csr_batch, held = tc_csr_batch / loaders;
+  constexpr int     turns = whole_warp ? tc_warp_size / lanes : 1, step = turns * tc_csr_batch;
+  const int         lane = threadIdx.x % tc_warp_size, place = lane % loaders, loader = place + (whole_warp ? lane / lanes * tc_csr_batch : 0);
   const int32_t     length = end - begin, longest = whole_warp ? length : tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
   const char *const mine = B.first + B.column * min(column, n - 1);
   double            sum  = 0.0, val[held];
@@ -411,7 +413,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
     __syncwarp(); // all loads before the first sum: the compiler would take two or three at a time to save registers
     if constexpr (whole_warp) {
       const uint32_t zero   = static_cast<uint32_t>(n) >> 31;
-      const int      before = (lane + tc_warp_size - shape::deep_lanes) % tc_warp_size;
+      const int      before = (lane + tc_warp_size - lanes) % tc_warp_size;
 
       if (done + step <= length) {
 #pragma unroll 1
@@ -422,5 +424,5 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
       }
     } else sum = tc_csr_add_batch<shape>(sum, entries, row, length - done);
   }
-  return whole_warp ? __shfl_sync(tc_full_warp, sum, (length - 1) % step / tc_csr_batch * shape::deep_lanes + lane % shape::deep_lanes) : sum; // that of the group which was last
+  return whole_warp ? __shfl_sync(tc_full_warp, sum, (length - 1) % step / tc_csr_batch * lanes + lane % lanes) : sum; // that of the group which was last
 }

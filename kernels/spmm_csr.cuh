@@ -17,7 +17,7 @@ constexpr int tc_csr_near     = 256 << 10; // ... and which are near if they hav
 template <int width>
 constexpr int tc_csr_short = width <= 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
 
-/* Streams, several rows to a group, are to fill the device, with more than tc_csr_few columns half of it: else a product waits for the longest of few (docs/performance-waits.md, "Few columns") */
+/* Streams, several rows to a group, are to fill the device, with more than tc_csr_few columns half of it: else a product waits for the longest of few (docs/performance-chains.md, "Streams of few rows") */
 template <int width>
 static inline bool tc_csr_in_streams(const tc_csr_view *A, const tc_device_size *size)
 {
@@ -96,6 +96,10 @@ __device__ __forceinline__ bool tc_csr_arrive(const tc_csr_view &A, int32_t r, i
   return all;
 }
 
+/* Of the columns, each a warp's where warps sum segments */
+template <class shape>
+constexpr int tc_csr_parts = shape::width < shape::warp_lanes ? 1 : shape::width / shape::warp_lanes;
+
 /*
   The sum of `num` sums, `stride` doubles apart, the same for each group of `lanes` of a warp, a column to a lane: each group loads a part of them, 16 of a lane in flight, and
   all of them add up all, in their order. The whole warp comes here together.
@@ -132,13 +136,13 @@ __device__ __forceinline__ double tc_csr_sum_of_segments(const double *sums, int
   With `own`, the sum of a segment of long row r is in `partial`: the last one to arrive adds up those of all of them, its group of lanes if they are few, its warp if they are
   many. The counter decides who adds, not in which order. All lanes of a warp come here together.
 */
-template <class shape>
+template <class shape, int lanes = shape::deep_lanes>
 __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const tc_spmm_args &args, const double *partial, bool own, int32_t r, int32_t j)
 {
-  constexpr int lanes = shape::deep_lanes, few = 16;
-  const int     lane  = threadIdx.x % lanes;
+  constexpr int few  = 16;
+  const int     lane = threadIdx.x % lanes;
 
-  static_assert(shape::chunks <= TC_SPMM_CHUNKS, "a counter for each");
+  static_assert(shape::width <= TC_SPMM_CHUNKS * lanes, "a counter for each part of the columns");
   if (!__any_sync(tc_full_warp, own)) return;
   __syncwarp();
   const uint32_t leaders = __ballot_sync(tc_full_warp, own && lane == 0 && tc_csr_arrive(A, r, j / lanes, 1));
@@ -184,14 +188,13 @@ __device__ __forceinline__ void tc_csr_listed(const tc_csr_view &A, const tc_spm
   if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, used && !heavy, low, j);
 }
 
-/* The same for an item of a whole warp: where it is, and its sum */
+/* Item `item` of those that a warp sums, which are the first ones, each as many times as there are parts of `warp_lanes` columns */
 template <class shape>
-__device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, const int32_t *top, int32_t s, tc_csr_entries &entries)
+__device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, const int32_t *top, int32_t item, tc_csr_entries &entries)
 {
-  const int     lane = threadIdx.x % tc_warp_size, j = lane % shape::deep_lanes;
-  const bool    heavy = s >= A.num_segments, first = lane < shape::deep_lanes;
-
-  if (s >= A.num_segments + A.num_heavy) return;
+  constexpr int lanes = shape::warp_lanes;
+  const int32_t s = item / tc_csr_parts<shape>, lane = threadIdx.x % tc_warp_size, j = item % tc_csr_parts<shape> * lanes + lane % lanes;
+  const bool    heavy = s >= A.num_segments, first = lane < lanes;
   const int32_t low = tc_csr_long_of_segment_by_warp(A, s, heavy ? 0 : A.num_long - 1), row = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
   const int32_t begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low])), end = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
 
@@ -200,14 +203,14 @@ __device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, cons
 
   if (first && !heavy && tc_csr_has_column<shape>(j)) partial[(int64_t)s * shape::width + j] = sum;
   if (first && heavy && j < args.n) tc_csr_put(sum, args, row, j);
-  if constexpr (shape::adds) tc_csr_add_arrived<shape>(A, args, partial, first && !heavy, low, j);
+  if constexpr (shape::adds) tc_csr_add_arrived<shape, lanes>(A, args, partial, first && !heavy, low, j);
 }
 
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
-  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. A group of lanes owns up to 32 columns of a segment or of a
-          heavy row. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
+  Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. The first `by_warps` of these segments and heavy rows have a warp for up to
+          16 columns, each of the others a group of lanes for up to 32. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
           each lane; with `stream` its rows follow each other and are summed as one stream of entries
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all,
           with more than 64 columns of doubles by each of them
@@ -219,25 +222,21 @@ __device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, cons
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
 template <class shape>
-static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, int32_t warp_blocks, const int32_t *top)
+static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, int32_t by_warps, const int32_t *top)
 {
   constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
   extern __shared__ double  tile[]; // [rows][pitch]
-  __shared__ tc_csr_entries entries[deep_groups];
+  __shared__ tc_csr_entries entries[shape::threads / (shape::by_warps ? shape::warp_lanes : deep_lanes)];
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
-    constexpr int warps = shape::threads / tc_warp_size;
-    const int32_t after = static_cast<int32_t>(blockIdx.x) - warp_blocks;
+    constexpr int warps       = shape::threads / tc_warp_size;
+    const int32_t warp_blocks = (tc_csr_parts<shape> * by_warps + warps - 1) / warps, item = warps * static_cast<int32_t>(blockIdx.x) + static_cast<int32_t>(threadIdx.x) / tc_warp_size;
 
-    if constexpr (deep_lanes < tc_warp_size) {
-      if (after < 0) {
-        tc_csr_listed_by_warp<shape>(A, args, B, partial, top, warps * blockIdx.x + threadIdx.x / tc_warp_size, entries[deep_group]);
-        return;
-      }
-    }
-    tc_csr_listed<shape>(A, args, B, partial, top, warps * warp_blocks * shape::chunks + (int64_t)after * deep_groups + deep_group, deep_lane, entries[deep_group]);
+    if (!shape::by_warps || static_cast<int32_t>(blockIdx.x) >= warp_blocks) {
+      tc_csr_listed<shape>(A, args, B, partial, top, shape::chunks * by_warps + (int64_t)(static_cast<int32_t>(blockIdx.x) - warp_blocks) * deep_groups + deep_group, deep_lane, entries[deep_group]);
+    } else if (item < tc_csr_parts<shape> * by_warps) tc_csr_listed_by_warp<shape>(A, args, B, partial, top, item, entries[threadIdx.x / shape::warp_lanes]);
     return;
   }
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
@@ -290,31 +289,30 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
 }
 
 /*
-  Segments and heavy rows that are summed by a warp each, the first ones. Such sums are there in half of the time, which is worth more warps where a product would wait for them: with few rows, or where they have
-  much of the entries; none if there are too many segments (docs/performance-waits.md, "Segments by warps").
+  Segments and heavy rows that are summed by warps, the first ones, in `parts` of the columns. Such sums are there in half of the time, which is worth more warps where a product would wait for them: with few rows,
+  or where they have much of the entries; none if there are too many segments (docs/performance-chains.md, "Segments by warps").
 */
-static inline int64_t tc_csr_num_by_warps(const tc_csr_view *A, const tc_device_size *size)
+static inline int32_t tc_csr_num_by_warps(const tc_csr_view *A, int parts, const tc_device_size *size)
 {
-  const int64_t held = (int64_t)tc_csr_resident * size->num_sms, most = held / tc_warp_size / 2;
+  const int64_t held = (int64_t)tc_csr_resident * size->num_sms, most = held / tc_warp_size / 2 / parts;
 
   if (A->num_segments > most || (2 * (int64_t)A->num_rows > held && 4 * (int64_t)TC_SPMM_SEGMENT * A->num_segments < A->nnz)) return 0;
-  return std::min<int64_t>((int64_t)A->num_segments + A->num_heavy, most);
+  return static_cast<int32_t>(std::min<int64_t>((int64_t)A->num_segments + A->num_heavy, most));
 }
 
 template <class shape>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
-  constexpr int         shared = sizeof(double) * shape::rows * shape::pitch, groups = shape::threads / shape::deep_lanes, warps = shape::threads / tc_warp_size;
-  const int64_t         listed = ((int64_t)A->num_segments + A->num_heavy) * shape::chunks;
+  constexpr int         shared = sizeof(double) * shape::rows * shape::pitch, groups = shape::threads / shape::deep_lanes, warps = shape::threads / tc_warp_size, parts = tc_csr_parts<shape>;
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(name, &size));
-  const int64_t by_warps      = shape::deep_lanes < tc_warp_size ? tc_csr_num_by_warps(A, size) : 0;
-  const int32_t warp_blocks   = static_cast<int32_t>((by_warps + warps - 1) / warps), left = static_cast<int32_t>(std::max<int64_t>(listed - (int64_t)warps * warp_blocks, 0));
-  const int32_t listed_blocks = warp_blocks + (left + groups - 1) / groups, blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
+  const int32_t by_warps      = shape::by_warps ? tc_csr_num_by_warps(A, parts, size) : 0;
+  const int64_t by_groups     = ((int64_t)A->num_segments + A->num_heavy - by_warps) * shape::chunks;
+  const int32_t listed_blocks = (parts * by_warps + warps - 1) / warps + static_cast<int32_t>((by_groups + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
 
-  if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, warp_blocks, top);
-  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, warp_blocks, top);
+  if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, by_warps, top);
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, by_warps, top);
 }
 
 /*

@@ -182,6 +182,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     {"one_row",    40009, {3, 16, 64, 100},   NULL},
     {"webbase",    160011, {3, 8, 16, 32, 64}, "csr"}, // streams of short rows beside segments
     {"four",       400,   {3, 8, 16, 32, 64}, "csr"}, // the same without
+    {"rmat",       16,    {3, 8, 16, 32},     "csr"}, // more segments and heavy rows than warps sum
   };
 
   for (size_t i = 0; i < sizeof larger / sizeof larger[0]; ++i) {
