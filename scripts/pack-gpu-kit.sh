@@ -102,7 +102,7 @@ printf '%s\n' "$petsc_release" >"$stage/report/petsc"
 
 # files of a name beside each other: much of the second flavour's libraries is a repetition of the first's
 say "compressing"
-(cd "$stage" && find . ! -type d -printf '%f\t%p\n' | LC_ALL=C sort | cut -f 2 | tar -cf - -T - | xz -T0 --x86 --lzma2=preset=6,dict=32MiB) >"$kit/kit.tar.xz"
+(cd "$stage" && find . ! -type d -printf '%f\t%p\n' | LC_ALL=C sort | cut -f 2 | tar -cf - -T - | xz -T0 --x86 --lzma2=preset=6,dict=128MiB) >"$kit/kit.tar.xz"
 rm -rf "$stage"
 cp "$root"/scripts/gpu-kit/{run,pair,stages,kept}.sh "$kit"
 size=$(du -cm "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { print $1 }')
