@@ -160,7 +160,7 @@ template <int sets, int vectors, typename Dense>
 __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[sets])
 {
   constexpr int                  groups = tc_step_groups<sets, vectors>;
-  const int                      num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int                      num = sets <= 2 ? tc_uniform(W.num_groups()) : W.num_groups(), k = tc_mma_lane(lane).k; // more sets gain nothing
   const int32_t                  base = W.column_base();
   const double                  *val = static_cast<const double *>(T.val);
   const tc_mask_lane             at(lane);

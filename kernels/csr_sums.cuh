@@ -379,7 +379,7 @@ __device__ __forceinline__ double tc_csr_sum_deep(const tc_csr_view &A, int32_t 
   constexpr int     lanes = whole_warp ? shape::warp_lanes : shape::deep_lanes, loaders = lanes < tc_csr_batch ? lanes : tc_csr_batch, held = tc_csr_batch / loaders;
   constexpr int     turns = whole_warp ? tc_warp_size / lanes : 1, step = turns * tc_csr_batch;
   const int         lane = threadIdx.x % tc_warp_size, place = lane % loaders, loader = place + (whole_warp ? lane / lanes * tc_csr_batch : 0);
-  const int32_t     length = end - begin, longest = whole_warp ? length : tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
+  const int32_t     length = whole_warp ? tc_uniform(end - begin) : end - begin, longest = whole_warp ? length : tc_warp_max(length), first = length > 0 ? begin : 0, last = max(length - 1, 0);
   const char *const mine = B.first + B.column * min(column, n - 1);
   double            sum  = 0.0, val[held];
   int32_t           col[held];

@@ -32,7 +32,7 @@ template <tc_precision precision, int elements, int loads, bool in_place>
 __device__ __forceinline__ void tc_narrow_window_product(const tc_bittcf &T, const tc_window &W, const tc_narrow_rows_of_lane<elements, loads, in_place> &rows, int lane, tc_mma_single_accumulator (&sums)[loads * elements / 2])
 {
   constexpr int                                        groups = tc_narrow_kind<precision>::groups;
-  const int                                            num = W.num_groups(), k = tc_mma_lane(lane).k;
+  const int                                            num = tc_uniform(W.num_groups()), k = tc_mma_lane(lane).k;
   const int32_t                                        base = W.column_base();
   const tc_mask_lane                                   at(lane);
   uint32_t                                             next = W.val, ahead[groups] = {};

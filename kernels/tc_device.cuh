@@ -60,12 +60,25 @@ __device__ __forceinline__ bool tc_arrive(int32_t *counter, int32_t own, int32_t
   return true;
 }
 
-/* Largest v of a warp, v >= 0 */
+/*
+  v, which all lanes of a warp have the same of. The compiler does not know that of what is read from memory, and prepares each shuffle in a loop of so many turns for a warp whose lanes have gone separate ways: code
+  that is twice as long, and copies of what has been loaded right behind the loads, each a wait (docs/performance-chains.md, "Loops that all lanes leave together").
+*/
+__device__ __forceinline__ int tc_uniform(int v)
+{
+  return __shfl_sync(tc_full_warp, v, 0);
+}
+
+/* Largest v of a warp, known to be the same for all its lanes */
 __device__ __forceinline__ int tc_warp_max(int v)
 {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(tc_full_warp, v);
+#else
 #pragma unroll
   for (int half = tc_warp_size / 2; half > 0; half /= 2) v = max(v, __shfl_xor_sync(tc_full_warp, v, half));
-  return v;
+  return tc_uniform(v);
+#endif
 }
 
 /* The same for bits of magnitudes */

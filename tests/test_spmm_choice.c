@@ -322,6 +322,20 @@ static void rules_of_few_columns(void **state)
   }
 }
 
+/* Rows of which some are long, in tiles that are not quite full, and no clusters: like_rma10. A B^T is read where it is by CSR, which few columns do not make up for. */
+static void rules_of_tiles_not_quite_full(void **state)
+{
+  static const tc_spmm_traits rows = {.entries = 2363870, .rows = 46835, .mean_row = 50.5, .longest_row = 145, .scattered = 0.046, .per_tile = 13.60, .per_column = 50.5};
+
+  (void)state;
+  for (int32_t n = 2; n < 20; ++n) {
+    int rule[2] = {0};
+
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &rows, n, &rule[0]), "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &rows, n, &rule[1]), n >= 9 && n < 16 ? "csr" : "bittcf");
+  }
+}
+
 /* Long rows beside each other take tiles from 16 columns on, if there are enough of them */
 static void rules_of_long_rows(void **state)
 {
@@ -395,7 +409,7 @@ static void rules_of_transposed_blocks(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_few_columns), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_few_columns), cmocka_unit_test(rules_of_tiles_not_quite_full), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
