@@ -33,8 +33,8 @@ struct tc_csr_shape {
   static constexpr int  held       = ahead / loaders;
   static constexpr int  deep_lanes = width < 8 ? 8 : width < tc_warp_size ? width : tc_warp_size; // of a group that owns a column per lane; fewer would load too few entries
   static constexpr int  chunks     = width < 8 ? 1 : width / deep_lanes;                          // of columns, each a group's
-  static constexpr bool by_warps   = width <= tc_warp_size;            // may warps sum segments, so that a product does not wait for them?
-  static constexpr int  warp_lanes = deep_lanes < 16 ? deep_lanes : 16; // the groups of such a warp, with a column per lane
+  static constexpr bool warp_sums  = width <= tc_warp_size;             // may warps sum segments, so that a product does not wait for them?
+  static constexpr int  warp_lanes = deep_lanes < 16 ? deep_lanes : 16; // of a group of such a warp, with a column per lane
   static constexpr int  threads    = deep ? 256 : lanes <= 8 ? 64 : 8 * lanes;
 };
 

@@ -2,7 +2,7 @@
   The end of a long row, the same in every format: four warps own a segment, the last segment to arrive adds the sums of all of them up.
 */
 #pragma once
-#include "tc_device.cuh"
+#include "tc_mma.cuh"
 
 constexpr int tc_team = 4; // warps that share a segment: 128 chains, one for each lane
 

@@ -98,7 +98,7 @@ __device__ __forceinline__ bool tc_csr_arrive(const tc_csr_view &A, int32_t r, i
 
 /* Of the columns, each a warp's where warps sum segments */
 template <class shape>
-constexpr int tc_csr_parts = shape::width < shape::warp_lanes ? 1 : shape::width / shape::warp_lanes;
+constexpr int tc_csr_warp_parts = shape::width < shape::warp_lanes ? 1 : shape::width / shape::warp_lanes;
 
 /*
   The sum of `num` sums, `stride` doubles apart, the same for each group of `lanes` of a warp, a column to a lane: each group loads a part of them, 16 of a lane in flight, and
@@ -193,7 +193,7 @@ template <class shape>
 __device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, const tc_spmm_args &args, const tc_csr_rows &B, double *partial, const int32_t *top, int32_t item, tc_csr_entries &entries)
 {
   constexpr int lanes = shape::warp_lanes;
-  const int32_t s = item / tc_csr_parts<shape>, lane = threadIdx.x % tc_warp_size, j = item % tc_csr_parts<shape> * lanes + lane % lanes;
+  const int32_t s = item / tc_csr_warp_parts<shape>, lane = threadIdx.x % tc_warp_size, j = item % tc_csr_warp_parts<shape> * lanes + lane % lanes;
   const bool    heavy = s >= A.num_segments, first = lane < lanes;
   const int32_t low = tc_csr_long_of_segment_by_warp(A, s, heavy ? 0 : A.num_long - 1), row = heavy ? A.heavy_row[s - A.num_segments] : A.long_row[low];
   const int32_t begin = A.row_ptr[row] + (heavy ? 0 : TC_SPMM_SEGMENT * (s - A.long_first[low])), end = min(begin + TC_SPMM_SEGMENT, A.row_ptr[row + 1]);
@@ -227,16 +227,16 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
   extern __shared__ double  tile[]; // [rows][pitch]
-  __shared__ tc_csr_entries entries[shape::threads / (shape::by_warps ? shape::warp_lanes : deep_lanes)];
+  __shared__ tc_csr_entries entries[shape::threads / (shape::warp_sums ? shape::warp_lanes : deep_lanes)];
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
     constexpr int warps       = shape::threads / tc_warp_size;
-    const int32_t warp_blocks = (tc_csr_parts<shape> * by_warps + warps - 1) / warps, item = warps * static_cast<int32_t>(blockIdx.x) + static_cast<int32_t>(threadIdx.x) / tc_warp_size;
+    const int32_t warp_blocks = (tc_csr_warp_parts<shape> * by_warps + warps - 1) / warps, item = warps * static_cast<int32_t>(blockIdx.x) + static_cast<int32_t>(threadIdx.x) / tc_warp_size;
 
-    if (!shape::by_warps || static_cast<int32_t>(blockIdx.x) >= warp_blocks) {
+    if (!shape::warp_sums || static_cast<int32_t>(blockIdx.x) >= warp_blocks) {
       tc_csr_listed<shape>(A, args, B, partial, top, shape::chunks * by_warps + (int64_t)(static_cast<int32_t>(blockIdx.x) - warp_blocks) * deep_groups + deep_group, deep_lane, entries[deep_group]);
-    } else if (item < tc_csr_parts<shape> * by_warps) tc_csr_listed_by_warp<shape>(A, args, B, partial, top, item, entries[threadIdx.x / shape::warp_lanes]);
+    } else if (item < tc_csr_warp_parts<shape> * by_warps) tc_csr_listed_by_warp<shape>(A, args, B, partial, top, item, entries[threadIdx.x / shape::warp_lanes]);
     return;
   }
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
@@ -303,11 +303,11 @@ static inline int32_t tc_csr_num_by_warps(const tc_csr_view *A, int parts, const
 template <class shape>
 static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, double *partial, const int32_t *top, bool early, cudaStream_t stream)
 {
-  constexpr int         shared = sizeof(double) * shape::rows * shape::pitch, groups = shape::threads / shape::deep_lanes, warps = shape::threads / tc_warp_size, parts = tc_csr_parts<shape>;
+  constexpr int         shared = sizeof(double) * shape::rows * shape::pitch, groups = shape::threads / shape::deep_lanes, warps = shape::threads / tc_warp_size, parts = tc_csr_warp_parts<shape>;
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(name, &size));
-  const int32_t by_warps      = shape::by_warps ? tc_csr_num_by_warps(A, parts, size) : 0;
+  const int32_t by_warps      = shape::warp_sums ? tc_csr_num_by_warps(A, parts, size) : 0;
   const int64_t by_groups     = ((int64_t)A->num_segments + A->num_heavy - by_warps) * shape::chunks;
   const int32_t listed_blocks = (parts * by_warps + warps - 1) / warps + static_cast<int32_t>((by_groups + groups - 1) / groups), blocks = listed_blocks + (A->num_rows + shape::rows - 1) / shape::rows;
 

@@ -47,20 +47,6 @@ __device__ __forceinline__ double tc_warp_sum(double v)
 }
 
 /*
-  `own` more have arrived: are those `all` of them? The caller, and those whom a barrier before has made it follow, tell the device what they have written; where all have arrived it, and those who follow it by a
-  barrier, know what the others have told. One fence less than around atomicAdd(), a weaker one, and the L1 cache is emptied for the last one alone. Needs: sm_70
-*/
-__device__ __forceinline__ bool tc_arrive(int32_t *counter, int32_t own, int32_t all)
-{
-  int32_t before;
-
-  asm volatile("atom.add.release.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(own) : "memory");
-  if (before + own != all) return false;
-  asm volatile("fence.acq_rel.gpu;" : : : "memory");
-  return true;
-}
-
-/*
   v, which all lanes of a warp have the same of. The compiler does not know that of what is read from memory, and prepares each shuffle in a loop of so many turns for a warp whose lanes have gone separate ways: code
   that is twice as long, and copies of what has been loaded right behind the loads, each a wait (docs/performance-chains.md, "Loops that all lanes leave together").
 */

@@ -1,5 +1,5 @@
 /*
-  Tensor-core fragments, copies into shared memory: all inline PTX of the project. A fragment says which matrix element a lane's register holds, so kernels speak of rows and columns.
+  Tensor-core fragments, copies into shared memory, arrivals: all inline PTX of the project. A fragment says which matrix element a lane's register holds, so kernels speak of rows and columns.
   FP64 m8n8k4 adds c, then k = 0, 1, 2, 3, each by one fused multiply-add: the bits are those of four fma() (checked on sm_90 by tests/test_kernels.c).
 */
 #pragma once
@@ -14,6 +14,20 @@ template <typename T>
 __device__ __forceinline__ void tc_keep(const T *&a)
 {
   asm volatile("" : "+l"(a));
+}
+
+/*
+  `own` more have arrived: are those `all` of them? The caller, and those whom a barrier before has made it follow, tell the device what they have written; where all have arrived it, and those who follow it by a
+  barrier, know what the others have told. One fence less than around atomicAdd(), a weaker one, and the L1 cache is emptied for the last one alone. Needs: sm_70
+*/
+__device__ __forceinline__ bool tc_arrive(int32_t *counter, int32_t own, int32_t all)
+{
+  int32_t before;
+
+  asm volatile("atom.add.release.gpu.global.s32 %0, [%1], %2;" : "=r"(before) : "l"(counter), "r"(own) : "memory");
+  if (before + own != all) return false;
+  asm volatile("fence.acq_rel.gpu;" : : : "memory");
+  return true;
 }
 
 /*
