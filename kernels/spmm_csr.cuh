@@ -148,6 +148,7 @@ __device__ __forceinline__ void tc_csr_add_arrived(const tc_csr_view &A, const t
   const uint32_t leaders = __ballot_sync(tc_full_warp, own && lane == 0 && tc_csr_arrive(A, r, j / lanes, 1));
 
   if (leaders == 0) return;
+  __syncwarp(); // all lanes know what the leaders know: a vote orders no memory
   const bool    last  = leaders >> (threadIdx.x % tc_warp_size - lane) & 1;
   const int32_t first = A.long_first[r], num = A.long_first[r + 1] - first;
 
