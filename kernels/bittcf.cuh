@@ -147,20 +147,15 @@ struct tc_step {
   }
 };
 
-/* Groups of a step: with 8 columns four times the loads in flight are worth more than warps, with more columns warps are (docs/performance.md) */
-template <int sets, int vectors>
-constexpr int tc_step_groups = sets * vectors == 1 ? 4 : 1;
-
 /*
   Adds the product of a window and `sets` times 8 * vectors columns of B to sums. B is the 8- or 16-row operand, the tile the 8-column one: the lane's sums are of the
   rows 2 * k and 2 * k + 1. dense.fetch(b, column, set) gets the lane's part of the rows of B that a group needs. Masks and columns are loaded a batch ahead, values
-  and rows of B a step ahead.
+  and rows of B a step of so many groups ahead.
 */
-template <int sets, int vectors, typename Dense>
+template <int groups, int sets, int vectors, typename Dense>
 __device__ __forceinline__ void tc_window_product(const tc_bittcf &T, const tc_window &W, const Dense &dense, int lane, tc_dense_sums<vectors> (&sums)[sets])
 {
-  constexpr int                  groups = tc_step_groups<sets, vectors>;
-  const int                      num = sets <= 2 ? tc_uniform(W.num_groups()) : W.num_groups(), k = tc_mma_lane(lane).k; // more sets gain nothing
+  const int                      num = tc_uniform(W.num_groups()), k = tc_mma_lane(lane).k;
   const int32_t                  base = W.column_base();
   const double                  *val = static_cast<const double *>(T.val);
   const tc_mask_lane             at(lane);

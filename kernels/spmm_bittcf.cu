@@ -54,26 +54,26 @@ struct tc_rotated_rows {
   Launch: 4 warps per block, no shared memory.  Needs: sm_80, better sm_90.  Source: Zhao et al., "Acc-SpMM", PPoPP'25, sections 3 and 4 (BitTCF, swapped
           operands), in double precision
 */
-/* Warps of a block, and blocks that an SM holds: what registers allow, 80 or 102 to a thread. A block waits for its widest window: more warps to a block lose more by that than they share in L1. */
+/* Warps of a block, and blocks that an SM holds: what registers allow. A block waits for its widest window: more warps to a block lose more by that than they share in L1. */
 constexpr int tc_tile_warps = 4;
-template <int sets>
-constexpr int tc_tile_blocks = sets <= 2 ? 6 : 5;
+template <int groups, int sets, int vectors>
+constexpr int tc_tile_blocks = groups * sets * vectors <= 4 ? 6 : sets <= 2 ? 5 : groups == 1 ? 5 : 4;
 
 struct tc_tile_grid {
   int32_t chunks, whole; // pieces of B; those of `sets` sets, which come before those of sets - 1
 };
 
-template <int sets, int vectors>
+template <int groups, int sets, int vectors>
 __device__ __forceinline__ void tc_multiply_window(const tc_bittcf &T, int32_t w, const tc_window &W, const tc_rotated_rows<vectors> &dense, const tc_dense_output &out, int lane)
 {
   tc_dense_sums<vectors> sums[sets] = {};
 
-  tc_window_product<sets, vectors>(T, W, dense, lane, sums);
+  tc_window_product<groups, sets, vectors>(T, W, dense, lane, sums);
   tc_put_window<sets, vectors>(tc_rows_of_sums(T, w, lane), dense.first_column(), 1, 8 * vectors, out, sums);
 }
 
-template <int sets, int vectors>
-static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, tc_tile_blocks<sets>) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
+template <int groups, int sets, int vectors>
+static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, tc_tile_blocks<groups, sets, vectors>) tc_spmm_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ copy, int32_t width, const __grid_constant__ tc_tile_grid grid, const __grid_constant__ tc_dense_output out)
 {
   const int     lane = threadIdx.x % tc_warp_size;
   const int32_t w = blockIdx.x / grid.chunks * tc_tile_warps + threadIdx.x / tc_warp_size, chunk = blockIdx.x % grid.chunks;
@@ -86,19 +86,19 @@ static __global__ void __launch_bounds__(tc_tile_warps *tc_warp_size, tc_tile_bl
   tc_wait_for_kernel_before(); // the next kernel begins when these blocks end: beside them, a turn of B is 2 to 10% of a product with few columns
   const tc_rotated_rows<vectors> dense = {reinterpret_cast<const char *>(copy + first), static_cast<uint32_t>(sizeof(double) * width), tc_mma_lane(lane).row, first};
 
-  if (sets == 1 || chunk < grid.whole) tc_multiply_window<sets, vectors>(T, w, W, dense, out, lane);
-  else tc_multiply_window<(sets > 1 ? sets - 1 : 1), vectors>(T, w, W, dense, out, lane);
+  if (sets == 1 || chunk < grid.whole) tc_multiply_window<groups, sets, vectors>(T, w, W, dense, out, lane);
+  else tc_multiply_window<groups, (sets > 1 ? sets - 1 : 1), vectors>(T, w, W, dense, out, lane);
 }
 
-/* Fewer warps than this leave a device idle (unmeasured: 16 for each of 128 multiprocessors); then they take fewer columns each */
-constexpr int64_t tc_few_warps = 2048;
+/* Fewer warps than these leave a device idle (an H200's 132 multiprocessors; docs/performance-chains.md); then they take fewer columns each */
+constexpr int64_t tc_few_warps[] = {0, 2048, 1500, 4000, 4000}; // by sets of 16 columns
 
-/* How many of `total` sets of 16 columns a warp takes at most: what fits into registers, and leaves enough warps */
+/* How many of `total` sets of 16 columns a warp takes at most: what fits into registers, and leaves enough warps. Two and then one gain nothing. */
 static int32_t tc_most_sets(const tc_bittcf *T, int32_t total)
 {
   int32_t most = 4;
 
-  while (most > 1 && T->num_windows * (int64_t)((total + most - 1) / most) < tc_few_warps) --most;
+  while (most > 1 && (T->num_windows * (int64_t)((total + most - 1) / most) < tc_few_warps[most] || (most == 2 && total == 3))) --most;
   return most;
 }
 
@@ -126,14 +126,27 @@ static tc_status tc_prefer_cache(const char *name)
   });
 }
 
-template <int sets, int vectors>
+template <int groups, int sets, int vectors>
 static tc_status tc_launch_tiles(const tc_bittcf *T, const double *copy, int32_t width, int32_t chunks, int32_t whole, const tc_dense_output &out, cudaStream_t stream)
 {
   const int64_t  blocks = ((int64_t)T->num_windows + tc_tile_warps - 1) / tc_tile_warps * chunks;
-  constexpr auto kernel = tc_spmm_bittcf_kernel<sets, vectors>;
+  constexpr auto kernel = tc_spmm_bittcf_kernel<groups, sets, vectors>;
 
   if constexpr (sets == 1) TC_CALL(tc_prefer_cache<kernel>("tc_spmm_bittcf_f64"));
   return tc_launch_early("tc_spmm_bittcf_f64", kernel, blocks, tc_tile_warps * tc_warp_size, 0, stream, *T, copy, width, tc_tile_grid{chunks, whole}, out);
+}
+
+/* Windows of few groups end within their first steps. In others two groups are worth more than the warps whose registers they take, and four where tiles hold much or a device has room (docs/performance-chains.md). */
+constexpr int tc_few_groups = 8, tc_full_group = 10;
+
+template <int sets>
+static tc_status tc_launch_sets(const tc_bittcf *T, const double *copy, int32_t width, int32_t chunks, int32_t whole, const tc_dense_output &out, cudaStream_t stream)
+{
+  if (T->num_groups < (int64_t)tc_few_groups * T->num_windows) return tc_launch_tiles<1, sets, 2>(T, copy, width, chunks, whole, out, stream);
+  if constexpr (sets == 1) {
+    if (T->num_windows * (int64_t)chunks < tc_few_warps[sets] || T->num_nonzeros >= (int64_t)tc_full_group * T->num_groups) return tc_launch_tiles<4, 1, 2>(T, copy, width, chunks, whole, out, stream);
+  }
+  return tc_launch_tiles<2, sets, 2>(T, copy, width, chunks, whole, out, stream);
 }
 
 static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32_t width, const tc_dense_output &out, cudaStream_t stream)
@@ -142,11 +155,11 @@ static tc_status tc_launch_windows(const tc_bittcf *T, const double *copy, int32
   const int32_t whole = total - chunks * (sets - 1);
 
   switch (sets) {
-  case 0: return tc_launch_tiles<1, 1>(T, copy, width, 1, 1, out, stream);
-  case 1: return tc_launch_tiles<1, 2>(T, copy, width, chunks, whole, out, stream);
-  case 2: return tc_launch_tiles<2, 2>(T, copy, width, chunks, whole, out, stream);
-  case 3: return tc_launch_tiles<3, 2>(T, copy, width, chunks, whole, out, stream);
-  default: return tc_launch_tiles<4, 2>(T, copy, width, chunks, whole, out, stream);
+  case 0: return tc_launch_tiles<4, 1, 1>(T, copy, width, 1, 1, out, stream);
+  case 1: return tc_launch_sets<1>(T, copy, width, chunks, whole, out, stream);
+  case 2: return tc_launch_sets<2>(T, copy, width, chunks, whole, out, stream);
+  case 3: return tc_launch_sets<3>(T, copy, width, chunks, whole, out, stream);
+  default: return tc_launch_sets<4>(T, copy, width, chunks, whole, out, stream);
   }
 }
 

@@ -203,9 +203,10 @@ static void choices(void **state)
     expect_choice("convection", 42, 8, &by_default, "hybrid");
     expect_choice("convection", 42, 9, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("convection", 24, 2, &by_default, with_tiles ? "bittcf" : "hybrid"); // so few that launches count
-    expect_choice("stencil7", 16, 8, &by_default, "csr");
-    expect_choice("stencil7", 16, 15, &by_default, "hybrid");
+    expect_choice("stencil7", 16, 7, &by_default, "csr");
+    expect_choice("stencil7", 16, 8, &by_default, with_tiles ? "bittcf" : "csr");
     expect_choice("stencil7", 16, 16, &by_default, with_tiles ? "bittcf" : "hybrid");
+    expect_choice("stencil7", 17, 16, &by_default, "hybrid"); // an odd number of rows
     expect_choice("stencil7", 16, 64, &by_default, with_tiles ? "bittcf" : "hybrid");
     expect_choice("stencil7", 36, 64, &by_default, "hybrid");
     expect_choice("four", 60, 16, &by_default, "hybrid"); // four entries are soon added up
@@ -249,7 +250,7 @@ static void rules_of_the_suite(void **state)
     const char    *format[3];
   } cases[] = {
     {"bcsstk17",                    {.entries = 428650,   .rows = 10974,   .longest_row = 150,    .scattered = 0.244, .per_tile = 17.51}, {"bittcf", "bittcf", "bittcf"}},
-    {"dlmc_transformer_095_symbol", {.entries = 852171,   .rows = 33288,   .longest_row = 82,     .scattered = 0.846, .per_tile = 5.02},  {"csr", "bittcf", "bittcf"}},
+    {"dlmc_transformer_095_symbol", {.entries = 852171,   .rows = 33288,   .longest_row = 82,     .scattered = 0.846, .per_tile = 5.02, .per_column = 1664}, {"bittcf", "bittcf", "bittcf"}},
     {"email-enron",                 {.entries = 367662,   .rows = 36692,   .longest_row = 1383,   .scattered = 0.858, .per_tile = 5.46},  {"csr", "csr", "csr"}},
     {"like_dc2:116835",             {.entries = 776259,   .rows = 116835,  .longest_row = 114190, .scattered = 0.796, .per_tile = 5.47},  {"csr", "csr", "csr"}},
     {"circuit:3000000",             {.entries = 17582419, .rows = 3000000, .longest_row = 187500, .scattered = 0.913, .per_tile = 4.08},  {"csr", "csr", "csr"}},
@@ -258,7 +259,7 @@ static void rules_of_the_suite(void **state)
     {"stencil7:110",                {.entries = 9244400,  .rows = 1331000, .longest_row = 7,      .scattered = 0.007, .per_tile = 5.33},  {"hybrid", "hybrid", "hybrid"}},
     {"stencil27_window:100",        {.entries = 21241374, .rows = 1000000, .longest_row = 27,     .scattered = 0.987, .per_tile = 4.03},  {"csr", "bittcf", "bittcf"}},
     {"webbase:1000000",             {.entries = 2932972,  .rows = 1000000, .longest_row = 4700,   .scattered = 0.990, .per_tile = 4.03},  {"csr", "csr", "csr"}},
-    {"long1153:20000",              {.entries = 23058048, .rows = 20000,   .longest_row = 1383,   .scattered = 0.917, .per_tile = 8.35},  {"csr", "bittcf", "bittcf"}},
+    {"long1153:20000",              {.entries = 23058048, .rows = 20000,   .longest_row = 1383,   .scattered = 0.917, .per_tile = 8.35},  {"bittcf", "bittcf", "bittcf"}},
     {"four:724",                    {.entries = 2094532,  .rows = 524176,  .longest_row = 4,      .scattered = 0.000, .per_tile = 7.11},  {"hybrid", "hybrid", "hybrid"}},
     {"rmat:18",                     {.entries = 3935771,  .rows = 262144,  .longest_row = 15856,  .scattered = 0.997, .per_tile = 4.69},  {"csr", "csr", "csr"}},
     {"elasticity:28",               {.entries = 4962312,  .rows = 65856,   .longest_row = 81,     .scattered = 0.020, .per_tile = 17.92}, {"bittcf", "bittcf", "bittcf"}},
@@ -268,7 +269,16 @@ static void rules_of_the_suite(void **state)
     {"circuit:400000",              {.entries = 2343912,  .rows = 400000,  .longest_row = 25000,  .scattered = 0.986, .per_tile = 4.09},  {"csr", "csr", "csr"}},
     {"laplace27:64",                {.entries = 6859000,  .rows = 262144,  .longest_row = 27,     .scattered = 0.026, .per_tile = 10.22}, {"bittcf", "bittcf", "bittcf"}},
     {"interpolation:40",            {.entries = 1685159,  .rows = 512000,  .longest_row = 8,      .scattered = 0.692, .per_tile = 9.60, .per_column = 26.3}, {"hybrid", "bittcf", "bittcf"}},
-    {"restriction:40",              {.entries = 1685159,  .rows = 64000,   .longest_row = 27,     .scattered = 0.039, .per_tile = 5.67, .per_column = 3.3},  {"hybrid", "hybrid", "bittcf"}},
+    {"restriction:40",              {.entries = 1685159,  .rows = 64000,   .longest_row = 27,     .scattered = 0.039, .per_tile = 5.67, .per_column = 3.3},  {"hybrid", "hybrid", "hybrid"}},
+    {"restriction:20",              {.entries = 205379,   .rows = 8000,    .longest_row = 27,     .scattered = 0.077, .per_tile = 5.60, .per_column = 3.2},  {"csr", "bittcf", "hybrid"}},
+    {"stencil7:32",                 {.entries = 223232,   .rows = 32768,   .longest_row = 7,      .scattered = 0.032, .per_tile = 5.40},  {"bittcf", "bittcf", "bittcf"}},
+    {"stencil7:33",                 {.entries = 245025,   .rows = 35937,   .longest_row = 7,      .scattered = 0.022, .per_tile = 5.30, .odd = 1}, {"hybrid", "hybrid", "hybrid"}},
+    {"convection:33",               {.entries = 346302,   .rows = 35937,   .longest_row = 10,     .scattered = 0.054, .per_tile = 5.40, .odd = 1}, {"hybrid", "bittcf", "bittcf"}},
+    {"p2:24",                       {.entries = 3259585,  .rows = 117649,  .longest_row = 65,     .scattered = 0.919, .per_tile = 8.40},  {"bittcf", "bittcf", "bittcf"}},
+    {"stokes:18",                   {.entries = 2109120,  .rows = 23328,   .longest_row = 108,    .scattered = 0.041, .per_tile = 15.1},  {"bittcf", "bittcf", "bittcf"}},
+    {"like_mip1:10000",             {.entries = 1565004,  .rows = 10000,   .longest_row = 9989,   .scattered = 0.244, .per_tile = 16.3},  {"csr", "bittcf", "bittcf"}},
+    {"like_Si41Ge41H72:20000",      {.entries = 1622656,  .rows = 20000,   .longest_row = 662,    .scattered = 0.060, .per_tile = 11.2},  {"bittcf", "bittcf", "bittcf"}},
+    {"id2003_aug",                  {.entries = 173670,   .rows = 4967,    .longest_row = 829,    .scattered = 0.820, .per_tile = 9.1, .per_column = 70.7}, {"csr", "csr", "bittcf"}},
     {"lp:40000",                    {.entries = 1601777,  .rows = 40000,   .longest_row = 50000,  .scattered = 0.962, .per_tile = 4.23},  {"csr", "csr", "csr"}},
     {"stokes:24",                   {.entries = 5145000,  .rows = 55296,   .longest_row = 108,    .scattered = 0.022, .per_tile = 17.11}, {"bittcf", "bittcf", "bittcf"}},
     {"ex56:24",                     {.entries = 3501153,  .rows = 46875,   .longest_row = 81,     .scattered = 0.019, .per_tile = 17.83}, {"bittcf", "bittcf", "bittcf"}},
@@ -322,7 +332,7 @@ static void rules_of_few_columns(void **state)
   }
 }
 
-/* Rows of which some are long, in tiles that are not quite full, and no clusters: like_rma10. A B^T is read where it is by CSR, which few columns do not make up for. */
+/* Rows of which some are long, in tiles that are not quite full, and no clusters: like_rma10 */
 static void rules_of_tiles_not_quite_full(void **state)
 {
   static const tc_spmm_traits rows = {.entries = 2363870, .rows = 46835, .mean_row = 50.5, .longest_row = 145, .scattered = 0.046, .per_tile = 13.60, .per_column = 50.5};
@@ -332,21 +342,28 @@ static void rules_of_tiles_not_quite_full(void **state)
     int rule[2] = {0};
 
     assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &rows, n, &rule[0]), "bittcf");
-    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &rows, n, &rule[1]), n >= 9 && n < 16 ? "csr" : "bittcf");
+    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &rows, n, &rule[1]), "bittcf");
   }
 }
 
-/* Long rows beside each other take tiles from 16 columns on, if there are enough of them */
+/* Long rows beside each other go straight from CSR up to 36 million multiplications and 79 columns */
 static void rules_of_long_rows(void **state)
 {
   static const tc_spmm_traits many = {.entries = 23058048, .rows = 20000, .mean_row = 1153, .longest_row = 1383, .scattered = 0.917, .per_tile = 8.35, .per_column = 1153, .clusters = 1};
-  static const tc_spmm_traits few  = {.entries = 974272, .rows = 2000, .mean_row = 487, .longest_row = 583, .scattered = 0.831, .per_tile = 8.36, .per_column = 487, .clusters = 1};
-  int                         rule[3] = {0};
+  static const tc_spmm_traits some = {.entries = 974272, .rows = 2000, .mean_row = 487, .longest_row = 583, .scattered = 0.831, .per_tile = 8.36, .per_column = 487, .clusters = 1};
+  static const tc_spmm_traits few  = {.entries = 173670, .rows = 4967, .mean_row = 35, .longest_row = 829, .scattered = 0.82, .per_tile = 9.1, .per_column = 70.7, .clusters = 1};
+  static const tc_spmm_rules  tables[] = {TC_SPMM_RULES_F64, TC_SPMM_RULES_B_TRANSPOSED};
 
   (void)state;
-  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &many, 15, &rule[0]), "csr");
-  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &many, 16, &rule[1]), "bittcf");
-  assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &few, 16, &rule[2]), "csr");
+  for (int t = 0; t < 2; ++t) {
+    int rule[5] = {0};
+
+    assert_string_equal(tc_spmm_next_rule(tables[t], &many, 2, &rule[0]), "bittcf");
+    assert_string_equal(tc_spmm_next_rule(tables[t], &some, 36, &rule[1]), "csr");
+    assert_string_equal(tc_spmm_next_rule(tables[t], &some, 37, &rule[2]), "bittcf");
+    assert_string_equal(tc_spmm_next_rule(tables[t], &few, 79, &rule[3]), "csr");
+    assert_string_equal(tc_spmm_next_rule(tables[t], &few, 80, &rule[4]), "bittcf");
+  }
 }
 
 /* Blocks by rows: C costs the same wherever its rows are, so other rules hold */

@@ -7,7 +7,6 @@ typedef enum {
   COLUMNS,
   WORK,            // mean row times columns: multiplications per row
   MULTIPLICATIONS, // of all entries
-  ENTRIES,
   ROWS,
   MEAN_ROW,
   LONGEST_ROW,
@@ -15,20 +14,21 @@ typedef enum {
   PER_TILE,   // entries in 8 rows and 4 of their distinct columns
   PER_COLUMN, // entries for each row of B
   SPREAD,     // rows for each entry of the longest one: how many lanes share the time that it takes one of them
+  ODD,        // 1: columns of B have an odd number of elements, so that every other one begins between two times 16 bytes
   CLUSTERS,   // 0: there are none; 1: there may be
   NUM_QUANTITIES
 } quantity;
 
 /*
-  The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on the 35 cases of docs/gpu-report.md, H200: what it takes is
-  within 1.3% of the fastest kernel in the geometric mean; against faster tiles again, docs/performance.md. Tiles have to be filled, slices want neighbouring rows that touch neighbouring columns, or few of them, and rows
-  of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, with 32 columns each: 256 * 32 multiplications for
-  each of 32 warps of 132 multiprocessors, taken twice. Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so
-  do rows of 64 and more with few columns, whose windows take long. B is not worth turning for tiles where each of its rows is needed by few entries: restriction:40. Clusters are
-  ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not (docs/performance-waits.md, "Clusters in place of slices"). A product with a small matrix takes as long
+  The first rule all of whose conditions hold and whose format has a kernel decides. Fitted to all kernels' times on 129 cases, an H200, with 2 to 128 columns: what it takes is
+  within 1.3% of the fastest kernel in the geometric mean with any number of them but 2, 1.9% (docs/performance-chains.md, "Two groups of tiles at a time"). Tiles have to be filled, slices want neighbouring rows that touch
+  neighbouring columns, or few of them, and rows of which the longest does not take long. Rows in segments go straight from CSR while a device holds all segments at once, up to some 36 million multiplications.
+  Tiles of scattered columns want a window for each of the 28 warps that a multiprocessor has of theirs, and so do rows of 64 and more with few columns, whose windows take long. B is not
+  worth turning for tiles where each of its rows is needed by few entries: restriction:40. Clusters are ahead of slices where rows are no shorter than those of convection:60, and tiles alone are not
+  (docs/performance-waits.md, "Clusters in place of slices"); with short rows only where all columns of B begin alike. A product with a small matrix takes as long
   as its launches, of which clusters and CSR have one, or as its longest row, which slices give to one lane (docs/performance-waits.md, "Small blocks"); with up to 4 columns slices take least else ("Few columns"). The host has kernels for CSR only.
 */
-enum { MAX_CONDITIONS = 6, FEWEST = 8 /* columns that CSR may read where they are; with fewer, packing gains about as much over it */ };
+enum { MAX_CONDITIONS = 7, FEWEST = 8 /* columns that CSR may read where they are; with fewer, packing gains about as much over it */ };
 
 typedef struct {
   quantity quantity;
@@ -46,26 +46,30 @@ typedef struct {
 
 static const rule_row rules[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 200), BELOW(PER_TILE, 7)}                                              },
-  {"csr",    3, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 64)}                          },
+  {"csr",    4, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 80), BELOW(MULTIPLICATIONS, 3.6e7)}},
   {"hybrid", 6, {BELOW(COLUMNS, 5), AT_LEAST(SPREAD, 1000), AT_LEAST(ROWS, 40000), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14), AT_LEAST(PER_TILE, 5.2)}},
-  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000)}},
-  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 16), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 40000)}},
+  {"bittcf", 4, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, FEWEST), AT_LEAST(MEAN_ROW, 20), AT_LEAST(PER_COLUMN, 256)}},
+  {"bittcf", 6, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000)}},
+  {"bittcf", 7, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.3), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 70000), BELOW(ODD, 1)}},
+  {"bittcf", 7, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, FEWEST), AT_LEAST(MEAN_ROW, 6), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4), BELOW(ROWS, 40000), BELOW(ODD, 1)}},
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(COLUMNS, 32)}                                                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), AT_LEAST(LONGEST_ROW, 100)}                                            },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(MEAN_ROW, 6)}                                                    },
   {"csr",    2, {BELOW(PER_TILE, 5.2), BELOW(ROWS, 8 * 28 * 132)}                                             },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 16)}                                                 },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}                  },
-  {"csr",    4, {BELOW(COLUMNS, 16), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 17), BELOW(ROWS, 8 * 28 * 132)}  },
+  {"csr",    3, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 80), BELOW(MULTIPLICATIONS, 3.6e7)}                  },
+  {"csr",    5, {BELOW(COLUMNS, 9), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 14.6), BELOW(ROWS, 8 * 28 * 132), BELOW(MULTIPLICATIONS, 3.6e7)}},
+  {"csr",    5, {BELOW(COLUMNS, 17), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 12), BELOW(ROWS, 8 * 28 * 132), BELOW(MULTIPLICATIONS, 3.6e7)}},
   {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"bittcf", 5, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 9), AT_LEAST(MEAN_ROW, 9), BELOW(SCATTERED, 0.1), AT_LEAST(PER_COLUMN, 4)}},
   {"hybrid", 4, {AT_LEAST(COLUMNS, 9), BELOW(LONGEST_ROW, 12), BELOW(SCATTERED, 0.8), BELOW(ROWS, 60000)}     },
   {"hybrid", 4, {AT_LEAST(SPREAD, 700), BELOW(COLUMNS, 5), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14)}      },
-  {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(PER_TILE, 14)}},
+  {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 200), BELOW(PER_TILE, 14)}},
+  {"hybrid", 5, {AT_LEAST(SPREAD, 3000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(PER_TILE, 14)}},
   {"hybrid", 5, {AT_LEAST(SPREAD, 1000), AT_LEAST(COLUMNS, 16), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(WORK, 450)}},
   {"hybrid", 4, {AT_LEAST(SPREAD, 1000), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100), BELOW(MEAN_ROW, 8)}  },
-  {"hybrid", 4, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 64), BELOW(PER_COLUMN, 4), BELOW(LONGEST_ROW, 100)}   },
-  {"csr",    2, {BELOW(ROWS, 12000), BELOW(COLUMNS, 17)}                                                      },
+  {"hybrid", 3, {AT_LEAST(SPREAD, 1000), BELOW(PER_COLUMN, 4), BELOW(LONGEST_ROW, 100)}                       },
+  {"hybrid", 5, {AT_LEAST(SPREAD, 250), AT_LEAST(COLUMNS, 40), BELOW(PER_COLUMN, 4), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 100)}},
+  {"csr",    2, {BELOW(ROWS, 13000), BELOW(COLUMNS, 17)}                                                      },
   {"bittcf", 0, {{0}}                                                                                         },
   {"hybrid", 3, {AT_LEAST(SPREAD, 250), BELOW(SCATTERED, 0.15), BELOW(LONGEST_ROW, 256)}                      },
   {"hybrid", 3, {AT_LEAST(SPREAD, 250), BELOW(SCATTERED, 0.5), BELOW(LONGEST_ROW, 110)}                       },
@@ -101,13 +105,14 @@ static const rule_row rules_by_rows[] = {
 */
 static const rule_row rules_b_transposed[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                          },
+  {"csr",    4, {AT_LEAST(LONGEST_ROW, 256), BELOW(ROWS, 12000), BELOW(COLUMNS, 80), BELOW(MULTIPLICATIONS, 3.6e7)}},
   {"csr",    1, {BELOW(PER_COLUMN, 8)}                                                                    },
   {"hybrid", 6, {BELOW(COLUMNS, 5), AT_LEAST(SPREAD, 700), AT_LEAST(ROWS, 40000), BELOW(LONGEST_ROW, 100), BELOW(PER_TILE, 14), AT_LEAST(PER_TILE, 5.2)}},
   {"csr",    2, {BELOW(MEAN_ROW, 12), BELOW(COLUMNS, 64)}                                                 },
   {"csr",    1, {BELOW(PER_TILE, 5.2)}                                                                    },
-  {"csr",    2, {AT_LEAST(MEAN_ROW, 256), BELOW(MULTIPLICATIONS, 2.0 * 256 * 32 * 32 * 132)}              },
-  {"csr",    5, {AT_LEAST(COLUMNS, 9), BELOW(COLUMNS, 16), AT_LEAST(LONGEST_ROW, 128), BELOW(PER_TILE, 17), BELOW(MEAN_ROW, 64)}},
-  {"csr",    2, {BELOW(ROWS, 16000), BELOW(COLUMNS, 17)}                                                  },
+  {"csr",    3, {AT_LEAST(MEAN_ROW, 256), BELOW(COLUMNS, 80), BELOW(MULTIPLICATIONS, 3.6e7)}              },
+  {"csr",    5, {BELOW(COLUMNS, 17), AT_LEAST(MEAN_ROW, 64), BELOW(PER_TILE, 12), BELOW(ROWS, 8 * 28 * 132), BELOW(MULTIPLICATIONS, 3.6e7)}},
+  {"csr",    3, {BELOW(ROWS, 17000), BELOW(COLUMNS, 17), BELOW(MULTIPLICATIONS, 6e6)}                     },
   {"bittcf", 4, {AT_LEAST(CLUSTERS, 1), AT_LEAST(COLUMNS, 2), AT_LEAST(MEAN_ROW, 20), BELOW(SCATTERED, 0.1)}},
   {"hybrid", 5, {AT_LEAST(SPREAD, 1000), BELOW(COLUMNS, 16), BELOW(LONGEST_ROW, 100), BELOW(WORK, 250), BELOW(SCATTERED, 0.8)}},
   {"bittcf", 0, {{0}}                                                                                     },
@@ -145,6 +150,7 @@ tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *surve
     .scattered   = survey->sampled > 0 ? (double)survey->far / (double)survey->sampled : 0,
     .per_tile    = survey->columns > 0 ? 4.0 * (double)survey->in_windows / (double)survey->columns : 0,
     .per_column  = rows->num_cols > 0 ? (double)rows->nnz / rows->num_cols : 0,
+    .odd         = rows->num_cols % 2,
     .clusters    = 1,
   };
 }
@@ -174,7 +180,7 @@ double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 
 static const char *next_of(const rule_row *rules_of, int num, const tc_spmm_traits *T, int32_t n, int *rule)
 {
-  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ENTRIES] = T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column, [SPREAD] = T->rows / fmax(T->longest_row, 1), [CLUSTERS] = T->clusters};
+  const double of[NUM_QUANTITIES] = {[COLUMNS] = n, [WORK] = n * T->mean_row, [MULTIPLICATIONS] = n * T->entries, [ROWS] = T->rows, [MEAN_ROW] = T->mean_row, [LONGEST_ROW] = T->longest_row, [SCATTERED] = T->scattered, [PER_TILE] = T->per_tile, [PER_COLUMN] = T->per_column, [SPREAD] = T->rows / fmax(T->longest_row, 1), [ODD] = T->odd, [CLUSTERS] = T->clusters};
 
   while (*rule < num) {
     const rule_row *R     = &rules_of[(*rule)++];

@@ -11,6 +11,7 @@ typedef struct {
   double scattered;  // share of entries whose column is not near one of the row above
   double per_tile;   // entries in 8 rows and 4 of their distinct columns
   double per_column; // entries of A for each row of B
+  double odd;        // 1: the matrix has an odd number of columns
   double clusters;   // 1: tiles may have clusters that suit, nobody knows until they are packed, or they have; 0: they have none
 } tc_spmm_traits;
 
