@@ -137,7 +137,7 @@ tc_status tc_spmm_choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_
 
 int tc_spmm_pays(tc_spmm *S, const tc_spmm_kernel *kernel, int32_t n, int is_packed)
 {
-  const int     conversion = S->sm > 0 && S->options.format == NULL && kernel->precision == TC_PRECISION_F64 ? tc_spmm_conversion_find(S->instead != NULL ? "clusters" : kernel->format) : -1;
+  const int     conversion = S->sm > 0 && S->options.format == NULL && kernel->precision == TC_PRECISION_F64 ? tc_spmm_conversion_find(kernel->format, S->instead != NULL ? S->instead->format : NULL) : -1;
   double        cost;
   tc_spmm_wait *W;
 

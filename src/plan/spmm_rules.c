@@ -127,17 +127,16 @@ static const rule_row rules_b_transposed[] = {
   that has made others. Both scale with a device's bandwidth, so that their ratio is about the same elsewhere.
 */
 static const struct {
-  const char *format;
+  const char *format, *instead;           // tiles for the sake of their clusters, and what multiplies else: NULL, tiles for their own
   double      once, per_entry, per_row;     // of a conversion
-  int         over_csr;                     // or over the hybrid format
   double      gain_per_entry, gain_per_row; // for one column
-  double      poor, gain_if_poor;           // an entry gains less where tiles hold fewer entries ...
-  double      few, empty, gain_per_filled;  // ... and, with fewer columns, that for each entry of a tile beyond the first ones
+  double      poor, gain_if_poor;           // an entry gains less where tiles hold fewer entries
   double      gain_of_launch;               // with more columns than CSR may read where they are
 } conversions[TC_SPMM_CONVERSIONS] = {
-  {"hybrid", 0.1, 6.0e-9, 4.0e-8, 1, 2.7e-10, 3.5e-9, 0,   0,       0,  0, 0,       0     },
-  {"bittcf", 0.25, 2.5e-8, 2.0e-7, 1, 4.0e-10, 0.0,    5.2, 1.0e-10, 16, 8, 4.0e-11, 0     },
-  {"clusters", 0.25, 2.5e-8, 2.0e-7, 0, 1.0e-10, 0.0,  0,   0,       0,  0, 0,       0.0025}, // tiles, where the hybrid format multiplies else
+  {"hybrid", NULL,     0.1,  6.0e-9, 4.0e-8, 2.7e-10, 3.5e-9, 0,   0,       0.002 },
+  {"bittcf", NULL,     0.25, 2.5e-8, 2.0e-7, 4.0e-10, 0,      5.2, 1.0e-10, 0     },
+  {"bittcf", "csr",    0.25, 2.5e-8, 2.0e-7, 6.0e-10, 0,      0,   0,       0.0035},
+  {"bittcf", "hybrid", 0.25, 2.5e-8, 2.0e-7, 1.5e-10, 0,      0,   0,       0.0025},
 };
 
 tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *survey)
@@ -155,10 +154,10 @@ tc_spmm_traits tc_spmm_traits_of(const tc_csr_view *rows, const tc_survey *surve
   };
 }
 
-int tc_spmm_conversion_find(const char *format)
+int tc_spmm_conversion_find(const char *format, const char *instead)
 {
   for (int c = 0; c < TC_SPMM_CONVERSIONS; ++c) {
-    if (strcmp(conversions[c].format, format) == 0) return c;
+    if (strcmp(conversions[c].format, format) == 0 && (instead == NULL ? conversions[c].instead == NULL : conversions[c].instead != NULL && strcmp(conversions[c].instead, instead) == 0)) return c;
   }
   return -1;
 }
@@ -170,11 +169,10 @@ double tc_spmm_conversion_ms(int c, const tc_spmm_traits *T)
 
 double tc_spmm_gain_ms(int c, const tc_spmm_traits *T, int32_t n)
 {
-  const int32_t columns   = conversions[c].over_csr && n < FEWEST ? FEWEST : n;
-  double        per_entry = conversions[c].gain_per_entry;
+  const int     over_csr  = conversions[c].instead == NULL || strcmp(conversions[c].instead, "csr") == 0;
+  const int32_t columns   = over_csr && n < FEWEST ? FEWEST : n;
+  const double  per_entry = T->per_tile < conversions[c].poor ? conversions[c].gain_if_poor : conversions[c].gain_per_entry;
 
-  if (n < conversions[c].few) per_entry = fmax(conversions[c].gain_if_poor, conversions[c].gain_per_filled * (T->per_tile - conversions[c].empty));
-  if (T->per_tile < conversions[c].poor) per_entry = conversions[c].gain_if_poor;
   return columns * (per_entry * T->entries + conversions[c].gain_per_row * T->rows) + (n > FEWEST ? conversions[c].gain_of_launch : 0);
 }
 

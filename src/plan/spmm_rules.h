@@ -4,7 +4,7 @@
 #pragma once
 #include "../../kernels/tc_survey.h"
 
-enum { TC_SPMM_CONVERSIONS = 3 };
+enum { TC_SPMM_CONVERSIONS = 4 };
 
 typedef struct {
   double entries, rows, mean_row, longest_row;
@@ -28,7 +28,7 @@ typedef enum {
 /* The format of the next rule of a table that holds, from rule *rule on, which moves behind it; NULL at the end */
 const char *tc_spmm_next_rule(tc_spmm_rules rules, const tc_spmm_traits *traits, int32_t n, int *rule);
 
-/* The conversion into a format, -1 if it needs none; what it takes, and what a product of n columns gains over one straight from CSR; "clusters": tiles, and over the hybrid format */
-int    tc_spmm_conversion_find(const char *format);
+/* The conversion into a format, -1 if it needs none, and what it takes; what a product of n columns gains over one straight from CSR, or over the format that multiplies `instead`, where clusters are hoped for */
+int    tc_spmm_conversion_find(const char *format, const char *instead);
 double tc_spmm_conversion_ms(int conversion, const tc_spmm_traits *traits);
 double tc_spmm_gain_ms(int conversion, const tc_spmm_traits *traits, int32_t n);
