@@ -27,16 +27,49 @@ struct tc_slice_shape {
 template <int columns>
 constexpr int tc_slice_entries = columns <= 4 ? 4 : 1;
 
+/*
+  The columns of B that a lane has sums for: how far behind the first one they are, in elements. Beyond the last one that there is comes that one once more, whose sums nobody wants: loads without
+  conditions leave together. In 32 bits, which an address takes two instructions for, while they hold them.
+*/
+template <int most>
+struct tc_slice_columns {
+  uint32_t at[most];
+
+  static bool hold(int64_t ldb) { return (most - 1) * ldb <= UINT32_MAX; }
+
+  __device__ __forceinline__ tc_slice_columns(int64_t ldb, int columns)
+  {
+#pragma unroll
+    for (int j = 0; j < most; ++j) at[j] = static_cast<uint32_t>(min(j, columns - 1) * ldb);
+  }
+
+  /* An element of a row of B, which tc_keep() has been told of, or the compiler adds the offsets up first, in more instructions */
+  __device__ __forceinline__ double load(const double *row, int j) const { return tc_load_line(row + at[j]); }
+};
+
+/* One condition costs less than what two columns have of that */
+template <>
+struct tc_slice_columns<2> {
+  int64_t ldb;
+  int     columns;
+
+  __device__ __forceinline__ tc_slice_columns(int64_t ldb, int columns) : ldb(ldb), columns(columns) { }
+  __device__ __forceinline__ double load(const double *row, int j) const { return j < columns ? tc_load_line(row + j * ldb) : 0.0; }
+};
+
 /* Adds `num` entries of the lane's row to the sums of all columns; of those after the first there are only such as are below `left` */
 template <int num, int most>
-__device__ __forceinline__ void tc_add_entries(const double (&value)[num], const double *const (&row_of_b)[num], int left, int64_t ldb, int columns, double (&sum)[most])
+__device__ __forceinline__ void tc_add_entries(const double (&value)[num], const double *const (&row_of_b)[num], int left, const tc_slice_columns<most> &column, double (&sum)[most])
 {
   double gathered[num][most];
 
 #pragma unroll
   for (int e = 0; e < num; ++e) {
+    const double *row = row_of_b[e];
+
+    if constexpr (most > 2) tc_keep(row);
 #pragma unroll
-    for (int j = 0; j < most; ++j) gathered[e][j] = (e == 0 || e < left) && j < columns ? tc_load_line(row_of_b[e] + j * ldb) : 0.0;
+    for (int j = 0; j < most; ++j) gathered[e][j] = e == 0 || e < left ? column.load(row, j) : 0.0;
   }
 #pragma unroll
   for (int e = 0; e < num; ++e) {
@@ -48,7 +81,7 @@ __device__ __forceinline__ void tc_add_entries(const double (&value)[num], const
 }
 
 template <bool by_rows, int most, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind>
-__device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, int64_t ldb, int columns, double (&sum)[most])
+__device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int32_t origin, int lane, const double *b, const tc_slice_columns<most> &columns, double (&sum)[most])
 {
   constexpr int num = tc_slice_entries<most>, pair = num < 2 ? num : 2;
   const char   *block = tc_index_block(H, S.index);
@@ -66,7 +99,7 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
         of_entry[e] = there ? tc_value<value_kind>(H, val, 0, k + e, lane, S.width) : 0.0;
         row_of_b[e] = there ? b + tc_column<index_kind>(block, lane, k + e, S.width, origin) : b;
       }
-      tc_add_entries<pair>(of_entry, row_of_b, length - k, ldb, columns, sum);
+      tc_add_entries<pair>(of_entry, row_of_b, length - k, columns, sum);
     }
     return;
   }
@@ -89,7 +122,7 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
         of_entry[e] = value.value(H, p + e);
         row_of_b[e] = b + column.column(p + e, origin);
       }
-      tc_add_entries<num>(of_entry, row_of_b, length - k - p, ldb, columns, sum);
+      tc_add_entries<num>(of_entry, row_of_b, length - k - p, columns, sum);
     }
   }
 }
@@ -112,12 +145,15 @@ static __global__ void __launch_bounds__(tc_slice_threads, shape::blocks) tc_spm
   if (lane >= S.num_rows) return;
   const int32_t row = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane], origin = H.row_group > 1 ? row - row % H.row_group : row;
 
+  const tc_slice_columns<most> of_b(args.ldb, columns);
+
+  if constexpr (most > 8) tc_keep(b); // the others have no registers for it
   tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
     constexpr bool may_be_by_rows = decltype(value_kind)::value == TC_HYBRID_F64 || decltype(value_kind)::value == TC_HYBRID_F32;
     const int      length         = H.length[tc_warp_size * s + lane];
 
-    if (may_be_by_rows && tc_hybrid_by_rows(&H, s, S.width)) tc_row_sums<may_be_by_rows, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
-    else tc_row_sums<false, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, args.ldb, columns, sum);
+    if (may_be_by_rows && tc_hybrid_by_rows(&H, s, S.width)) tc_row_sums<may_be_by_rows, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, of_b, sum);
+    else tc_row_sums<false, most, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, origin, lane, b, of_b, sum);
   });
 #pragma unroll
   for (int j = 0; j < most; ++j) {
@@ -209,9 +245,9 @@ extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *ar
   const int32_t       groups = tc_column_groups(args->n), width = groups * tc_piece_columns;
   const int64_t       piece_blocks = (2 * (int64_t)H->num_segments * groups + warps - 1) / warps, empty_blocks = args->add ? 0 : ((int64_t)H->num_empty * args->n + tc_slice_threads - 1) / tc_slice_threads;
 
-  if (args->n >= tc_slice_wide && H->num_nonzeros < tc_slice_short * (int64_t)H->num_rows) TC_CALL(tc_launch_slices<16>(H, args, s));
-  else if (args->n > 4) TC_CALL(tc_launch_slices<8>(H, args, s));
-  else if (args->n > 2) TC_CALL(tc_launch_slices<4>(H, args, s));
+  if (args->n >= tc_slice_wide && H->num_nonzeros < tc_slice_short * (int64_t)H->num_rows && tc_slice_columns<16>::hold(args->ldb)) TC_CALL(tc_launch_slices<16>(H, args, s));
+  else if (args->n > 4 && tc_slice_columns<8>::hold(args->ldb)) TC_CALL(tc_launch_slices<8>(H, args, s));
+  else if (args->n > 2 && tc_slice_columns<4>::hold(args->ldb)) TC_CALL(tc_launch_slices<4>(H, args, s));
   else TC_CALL(tc_launch_slices<2>(H, args, s));
   TC_CALL(tc_launch_early("tc_spmm_hybrid_f64", tc_spmm_pieces_kernel, piece_blocks + empty_blocks, tc_slice_threads, 0, s, *H, *args, groups, (int32_t)piece_blocks));
   return tc_add_segments<double>("tc_spmm_hybrid_f64", {H->num_long, tc_pieces, H->row_id, H->long_first, args->scratch, width, args->n, args->c, args->ldc, args->add != 0}, (int64_t)tc_pieces * H->num_segments, s);
