@@ -175,7 +175,8 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     {"four",       190,   {40, 64, 100, 128}, NULL, 0},
     {"webbase",    20011, {40, 64, 100, 128}, NULL, 0},
     {"short",      30011, {40, 64, 100, 128}, NULL, 0},
-    {"short",      20011, {32, 33, 64, 128},  "bittcf", 0}, // windows enough for as many columns to a warp as it takes
+    {"short",      20011, {32, 33, 64, 80, 128}, "bittcf", 0}, // windows enough for as many columns to a warp as it takes, of few groups
+    {"stencil7",   33,    {16, 32, 40, 64},      "bittcf", 0}, // the same of more groups, which are not full
     {"long1153",   97,    {40, 64, 100, 128}, NULL, 0},
     {"wave",       2001,  {40, 64, 100, 128}, NULL, 0}, // long rows whose windows lie together, and short ones
     {"ragged",     5003,  {8, 40, 64, 128},   NULL, 0},
