@@ -71,25 +71,35 @@ static int products_before(tc_spmm *S, const char *format, int32_t n, int most)
   return products;
 }
 
-/* As many as the prices say for this matrix, which the test takes from the same table; anew after that, and for another pattern */
-static void after_so_many(void **state)
+/* As many as the prices say for this matrix, which the test takes from the same table */
+static int products_expected(int conversion, int32_t n)
 {
-  tc_survey            survey;
-  tc_spmm             *S      = spmm_of(&by_default, 1, NULL);
-  tc_matrix            A;
-  tc_csr_view          rows;
-  tc_spmm_traits       traits;
-  const tc_spmm_kernel *kernel;
-  double               missed = 0;
-  int                  expected = 0;
-  const int            bittcf   = tc_spmm_conversion_find("bittcf", NULL);
+  tc_matrix      A;
+  tc_csr_view    rows;
+  tc_survey      survey;
+  tc_spmm_traits traits;
+  double         missed = 0;
+  int            products = 0;
 
-  (void)state;
-  ASSERT_OK(tc_generate(tc_generator_find("elasticity"), 8, 1, &A));
+  ASSERT_OK(tc_generate(tc_generator_find(generator), size, 1, &A));
   rows = view_of(&A);
   ASSERT_OK(tc_survey_host(&rows, &survey));
   traits = tc_spmm_traits_of(&rows, &survey);
-  while ((missed += tc_spmm_gain_ms(bittcf, &traits, 32)) < tc_spmm_conversion_ms(bittcf, &traits)) ++expected;
+  while ((missed += tc_spmm_gain_ms(conversion, &traits, n)) < tc_spmm_conversion_ms(conversion, &traits)) ++products;
+  free(survey.list);
+  free((void *)rows.row_ptr);
+  tc_matrix_free(&A);
+  return products;
+}
+
+/* So many; anew after that, and for another pattern */
+static void after_so_many(void **state)
+{
+  tc_spmm              *S        = spmm_of(&by_default, 1, NULL);
+  const int             expected = products_expected(tc_spmm_conversion_find("bittcf", NULL), 32);
+  const tc_spmm_kernel *kernel;
+
+  (void)state;
   assert_in_range(expected, 2, 10000);
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
   assert_non_null(strstr(tc_spmm_why(S), "before that paid"));
@@ -100,9 +110,18 @@ static void after_so_many(void **state)
   spmm_of(&by_default, 2, S);
   assert_int_equal(products_before(S, "bittcf", 32, INT32_MAX), expected);
   tc_spmm_destroy(&S);
-  free(survey.list);
-  free((void *)rows.row_ptr);
-  tc_matrix_free(&A);
+}
+
+/* Where CSR would be chosen but for the hope of clusters, these are what a product gains by */
+static void clusters_over_csr(void **state)
+{
+  tc_spmm  *S     = spmm_of(&by_default, 1, NULL);
+  const int tiles = products_expected(tc_spmm_conversion_find("bittcf", NULL), 12), clusters = products_expected(tc_spmm_conversion_find("bittcf", "csr"), 12);
+
+  (void)state;
+  assert_in_range(clusters, 2, tiles - 1);
+  assert_int_equal(products_before(S, "bittcf", 12, INT32_MAX), clusters);
+  tc_spmm_destroy(&S);
 }
 
 /* Twice the columns make up for it in half the products; each format has an account of its own; what is there is used at once */
@@ -237,7 +256,7 @@ static void tiles_for_their_clusters(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_for_their_clusters), cmocka_unit_test(after_so_many), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once), cmocka_unit_test(tiles_of_few_entries)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_for_their_clusters), cmocka_unit_test(after_so_many), cmocka_unit_test(clusters_over_csr), cmocka_unit_test(accounts), cmocka_unit_test(without), cmocka_unit_test(at_once), cmocka_unit_test(tiles_of_few_entries)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

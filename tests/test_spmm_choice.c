@@ -332,17 +332,28 @@ static void rules_of_few_columns(void **state)
   }
 }
 
-/* Rows of which some are long, in tiles that are not quite full, and no clusters: like_rma10 */
-static void rules_of_tiles_not_quite_full(void **state)
+/* Without clusters: rows of 64 and more in few windows go straight from CSR with few columns, the fewer the fuller tiles are; so do few rows */
+static void rules_of_few_windows(void **state)
 {
-  static const tc_spmm_traits rows = {.entries = 2363870, .rows = 46835, .mean_row = 50.5, .longest_row = 145, .scattered = 0.046, .per_tile = 13.60, .per_column = 50.5};
+  static const struct {
+    tc_spmm_traits traits;
+    int32_t        last[2]; // number of columns straight from CSR: A B, A B^T. One column is another matter.
+  } cases[] = {
+    {{.entries = 2363870, .rows = 46835, .mean_row = 50.5, .longest_row = 145, .scattered = 0.046, .per_tile = 13.6, .per_column = 50.5}, {1, 1}},   // like_rma10
+    {{.entries = 1622656, .rows = 20000, .mean_row = 81.1, .longest_row = 662, .scattered = 0.060, .per_tile = 11.2, .per_column = 81.1}, {16, 16}}, // like_Si41Ge41H72:20000
+    {{.entries = 1784815, .rows = 15000, .mean_row = 119, .longest_row = 204, .scattered = 0.265, .per_tile = 12.9, .per_column = 119},   {8, 3}},   // like_pdb1HYS:15000
+    {{.entries = 2109120, .rows = 23328, .mean_row = 90.4, .longest_row = 108, .scattered = 0.041, .per_tile = 15.1, .per_column = 90.4}, {1, 1}},   // stokes:18
+    {{.entries = 468000, .rows = 12000, .mean_row = 39, .longest_row = 39, .scattered = 0.034, .per_tile = 11.3, .per_column = 39},       {16, 12}}, // like_conf5_4-8x8-10:12000
+  };
+  static const tc_spmm_rules tables[] = {TC_SPMM_RULES_F64, TC_SPMM_RULES_B_TRANSPOSED};
 
   (void)state;
-  for (int32_t n = 2; n < 20; ++n) {
-    int rule[2] = {0};
+  for (size_t i = 0; i < 2 * (sizeof cases / sizeof cases[0]); ++i) {
+    for (int32_t n = 2; n < 40; ++n) {
+      int rule = 0;
 
-    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_F64, &rows, n, &rule[0]), "bittcf");
-    assert_string_equal(tc_spmm_next_rule(TC_SPMM_RULES_B_TRANSPOSED, &rows, n, &rule[1]), "bittcf");
+      assert_string_equal(tc_spmm_next_rule(tables[i % 2], &cases[i / 2].traits, n, &rule), n <= cases[i / 2].last[i % 2] ? "csr" : "bittcf");
+    }
   }
 }
 
@@ -426,7 +437,7 @@ static void rules_of_transposed_blocks(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_few_columns), cmocka_unit_test(rules_of_tiles_not_quite_full), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(choices), cmocka_unit_test(choices_between), cmocka_unit_test(surveys_ahead), cmocka_unit_test(rules_of_the_suite), cmocka_unit_test(rules_of_few_columns), cmocka_unit_test(rules_of_few_windows), cmocka_unit_test(rules_of_long_rows), cmocka_unit_test(rules_by_rows), cmocka_unit_test(rules_of_transposed_blocks)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
