@@ -4,12 +4,12 @@
 # STAGE is one of run.sh, or parts of its benchmark joined by commas: bench:spmm,spmm_t. Whatever SECONDS after the start has not ended is cut off, with what it has, and what comes
 # later left out. A whole report is, with the seconds that run.sh took for each on H200s with 16 cores:
 #
-#   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116 to 151, 39 to 47, 133 to 165, 147 to 175
+#   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116 to 151, 39 to 47, 133 to 185, 147 to 183
 #   stages.sh 580 tests suite gpuaware                                                                  340 to 373, 75 to 80, 46 to 47
 #   stages.sh 580 sanitize bench:sparse24,by_rows,spmm_precision                                        329 to 366, 171 to 204
 #   stages.sh 300 bench:spmm_few                                                                        72 to 85
 #
-# and twogpus, twoaware on two GPUs (110 to 139 each), hostbench anywhere. Results: $OUT/results.tgz with a folder for each stage, for scripts/gpu-report.py; it is there, with what has ended, from
+# and twogpus, twoaware on two GPUs (110 to 144 each), hostbench anywhere. Results: $OUT/results.tgz with a folder for each stage, for scripts/gpu-report.py; it is there, with what has ended, from
 # the first stage's end on.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
