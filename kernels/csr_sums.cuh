@@ -1,5 +1,5 @@
 /*
-  What the kernel of spmm_csr.cuh sums: entries of a row, or of a stream of rows, of CSR times rows of B.
+  What the kernel of spmm_csr.cuh sums: entries of a row of CSR times rows of B.
 */
 #pragma once
 #include "tc_mma.cuh"
@@ -14,17 +14,20 @@ struct tc_csr_rows {
   int64_t     column; // ... and from column to column
 };
 
-/* `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones but for longer rows with few columns (docs/performance-waits.md). */
-template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, bool is_stream = false, int in_flight = is_stream ? 8 : 4>
+/*
+  `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones but for longer rows with few columns (docs/performance-waits.md).
+  `stream_rows`: rows of a thread block that sums them as streams (csr_streams.cuh), or 0.
+*/
+template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, int in_flight = 4, int stream_rows = 0>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;
   static constexpr bool scaled     = precision != TC_PRECISION_F64;
   static constexpr int  width      = columns;
   static constexpr bool deep       = is_deep;
   static constexpr bool adds       = adds_segments;
-  static constexpr bool stream     = is_stream;
-  static constexpr int  rows       = stream ? 64 : 32; // of a thread block
-  static constexpr int  pitch      = width + 1;
+  static constexpr bool stream     = stream_rows > 0;
+  static constexpr int  rows       = stream ? stream_rows : 32; // of a thread block
+  static constexpr int  pitch      = width + (stream ? 2 : 1);  // of a row of sums: even, as streams store two at once
   static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
   static constexpr int  vectors    = width > 64 ? 2 / pairs : 1;
   static constexpr int  lanes      = width / (2 * pairs * vectors);               // of a group that owns whole rows
@@ -227,97 +230,6 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
         }
       }
     }
-  }
-}
-
-/*
-  The sums of rows r .. stop - 1 of a block, for the columns of this lane, into their rows of `tile`; empty rows are left out. start[r] .. start[r + 1] - 1 are the entries of row
-  r. All rows are one stream: the columns of the next entries are loaded while the rows of B of the present ones are on their way, whatever row they belong to, so that a short
-  row does not wait for its own. A lane loads an entry or two for its whole group. Beyond the last entry that one is loaded again and not added. All lanes of a warp come here
-  together, also where there is nothing to sum.
-*/
-template <class shape>
-__device__ __forceinline__ void tc_csr_sum_stream(const tc_csr_view &A, const int32_t *start, int r, int stop, const tc_csr_rows &B, int32_t n, int lane, double *tile)
-{
-  constexpr int ahead = shape::ahead, loaders = shape::loaders, held = shape::held;
-  using part          = tc_csr_columns<shape::precision, shape::pairs>;
-  static_assert(shape::vectors == 1 && shape::pairs == 1, "a lane has two columns");
-  const int         own  = lane % loaders;
-  const int32_t     last = start[stop] - 1;
-  const char *const mine = B.first + sizeof(part) * min(lane, (n - 1) / 2);
-  int32_t           e = start[r], end = e, next[held];
-  double            val[held];
-  double2           sum;
-
-  const auto begin_row = [&] { // the next one with entries
-    const int32_t begin = end;
-
-    while (end == begin) end = start[++r];
-    sum = make_double2(0.0, 0.0);
-  };
-  const auto end_row = [&] {
-    double *to = tile + (r - 1) * shape::pitch + 2 * lane;
-
-    to[0] = sum.x;
-    to[1] = sum.y;
-  };
-  const bool any = e <= last;
-
-#pragma unroll
-  for (int h = 0; h < held; ++h) {
-    next[h] = any ? __ldg(A.col + min(e + loaders * h + own, last)) : 0;
-    val[h]  = 0.0;
-  }
-  if (any) begin_row();
-#pragma unroll 1
-  while (__any_sync(tc_full_warp, e <= last)) {
-    const bool more = e <= last;
-    int32_t    col[ahead];
-    part       row[ahead];
-
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) col[i] = tc_csr_loaded<shape>(next, i);
-    if (more) { // all of them on their way together
-#pragma unroll
-      for (int i = 0; i < ahead; ++i) row[i].load(mine + (uint64_t)(uint32_t)col[i] * B.stride);
-#pragma unroll
-      for (int h = 0; h < held; ++h) {
-        val[h]  = __ldg(A.val + min(e + loaders * h + own, last));
-        next[h] = __ldg(A.col + min(e + ahead + loaders * h + own, last));
-      }
-    }
-#pragma unroll
-    for (int i = 0; i < ahead; ++i) {
-      const double  a = tc_csr_loaded<shape>(val, i);
-      const double2 b = row[i].pair(0);
-
-      if (more && e + i == end) {
-        end_row();
-        if (end <= last) begin_row();
-      }
-      if (more && e + i <= last) {
-        sum.x = fma(a, b.x, sum.x);
-        sum.y = fma(a, b.y, sum.y);
-      }
-    }
-    if (more) e += ahead;
-  }
-  if (any && e == last + 1) end_row();
-}
-
-/* The sums of the rows of a block from row0 on, `n` columns, into `tile`: each group of lanes sums as many rows that follow each other. Heavy rows are left out. */
-template <class shape>
-__device__ __forceinline__ void tc_csr_sum_streams(const tc_csr_view &A, const tc_csr_rows &B, int32_t row0, int32_t n, int32_t *start, double *tile)
-{
-  constexpr int own   = shape::rows / (shape::threads / shape::lanes);
-  const int     first = threadIdx.x / shape::lanes * own;
-
-  for (int r = threadIdx.x; r <= shape::rows; r += shape::threads) start[r] = A.row_ptr[min(row0 + r, A.num_rows)];
-  __syncthreads();
-  tc_wait_for_kernel_before(); // it wrote rows of B
-  for (int r = first, stop = first; __any_sync(tc_full_warp, r < first + own); r = stop + 1) {
-    for (stop = r = min(r, first + own); stop < first + own && start[stop + 1] - start[stop] < A.heavy_from; ++stop) { }
-    tc_csr_sum_stream<shape>(A, start, r, stop, B, n, threadIdx.x % shape::lanes, tile);
   }
 }
 

@@ -11,14 +11,14 @@ static int32_t tc_csr_width(int32_t n)
 
 /*
   Is it better to multiply with tc_csr_part columns and then with the rest? Where rows of B are more than the L2 cache holds, fewer columns find more there of what is read again, and rows shorter than
-  128 are not filled up; and short rows beside long ones gain more as streams than by reading A once (docs/performance-sectors.md, docs/performance-waits.md).
+  128 are not filled up (docs/performance-sectors.md, docs/performance-waits.md).
 */
 static tc_status tc_csr_in_parts(const tc_csr_view *A, int32_t n, bool *parts)
 {
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(tc_csr_name, &size));
-  *parts = n > tc_csr_part && (sizeof(double) * TC_SPMM_COLUMNS * static_cast<size_t>(A->num_cols) > static_cast<size_t>(size->cache_bytes) || (A->num_long > 0 && tc_csr_in_streams<tc_csr_part>(A, size)));
+  *parts = n > tc_csr_part && tc_csr_is_far(A, TC_SPMM_COLUMNS, size);
   return TC_OK;
 }
 

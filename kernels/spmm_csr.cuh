@@ -2,7 +2,7 @@
   Products with dense blocks straight from CSR: the kernel and how it is launched, for every type of the copy of B. A and all sums are in double precision.
 */
 #pragma once
-#include "csr_sums.cuh"
+#include "csr_streams.cuh"
 #include "long_rows_spmm.cuh"
 #include <algorithm>
 
@@ -15,17 +15,29 @@ constexpr int tc_csr_near     = 256 << 10; // ... and which are near if they hav
 
 /* Entries of the mean row below which rows are summed as streams, by the columns; 0: no gain (docs/performance-sectors.md) */
 template <int width>
-constexpr int tc_csr_short = width <= 8 ? 4 : width == 16 ? 6 : width <= 64 ? 8 : 0;
+constexpr int tc_csr_short = width <= 8 ? 4 : width == 16 ? 6 : width == 32 ? 8 : width == 64 ? 16 : 0;
+constexpr int tc_csr_short_far = 6; // ... at least, where rows of B are more than the L2 cache holds
+
+/* Streams of `width` columns: with 4 of them registers are worth more than rows of B in flight, with 16 small blocks more than groups whose entries are nearer to equally many (docs/performance-chains.md, "Ends of rows by bits") */
+template <int width, bool adds>
+using tc_csr_stream_shape = tc_csr_shape<TC_PRECISION_F64, width, false, adds, width <= 4 ? 4 : 8, width == 16 ? 32 : 64>;
+
+/* Are rows of B, `width` columns, more than the L2 cache holds? */
+static inline bool tc_csr_is_far(const tc_csr_view *A, int32_t width, const tc_device_size *size)
+{
+  return sizeof(double) * width * static_cast<size_t>(A->num_cols) > static_cast<size_t>(size->cache_bytes);
+}
 
 /* Streams, several rows to a group, are to fill the device, with more than tc_csr_few columns half of it: else a product waits for the longest of few (docs/performance-chains.md, "Streams of few rows") */
 template <int width>
 static inline bool tc_csr_in_streams(const tc_csr_view *A, const tc_device_size *size)
 {
-  using shape           = tc_csr_shape<TC_PRECISION_F64, width, false, false, true>;
+  using shape           = tc_csr_stream_shape<width, false>;
   constexpr int     few = width <= tc_csr_few ? 1 : 2;
   const int64_t threads = (int64_t)A->num_rows * shape::threads / shape::rows;
+  const int     shorter = tc_csr_short<width> < tc_csr_short_far && tc_csr_is_far(A, width, size) ? tc_csr_short_far : tc_csr_short<width>;
 
-  return A->nnz < (int64_t)tc_csr_short<width> * A->num_rows && few * threads >= (int64_t)tc_csr_resident * size->num_sms;
+  return A->nnz < (int64_t)shorter * A->num_rows && few * threads >= (int64_t)tc_csr_resident * size->num_sms;
 }
 
 /* The sum of numbers of column j for that of what they stand for */
@@ -52,6 +64,21 @@ __device__ __forceinline__ int32_t tc_csr_column_of(int32_t j)
 __device__ __forceinline__ void tc_csr_put(double sum, const tc_spmm_args &args, int32_t row, int32_t j)
 {
   tc_finish_element(sum, args.c + row + j * args.ldc, args.add);
+}
+
+/* C of the rows of a block from row0 on, of their sums, two columns at a time */
+template <class shape>
+__device__ __forceinline__ void tc_csr_put_streams(const tc_spmm_args &args, int32_t row0, const tc_csr_streams<shape> &rows, const double *tile)
+{
+  const int r = threadIdx.x % shape::rows, place = rows.place[r];
+
+  if (place == rows.other || (args.add && place == rows.none)) return;
+  for (int j = threadIdx.x / shape::rows * 2; j < args.n; j += shape::threads / shape::rows * 2) {
+    const double2 sum = place == rows.none ? make_double2(0.0, 0.0) : *reinterpret_cast<const double2 *>(tile + place * shape::pitch + j);
+
+    tc_csr_put(sum.x, args, row0 + r, j);
+    if (j + 1 < args.n) tc_csr_put(sum.y, args, row0 + r, j + 1);
+  }
 }
 
 /* The long row of segment s: the last of 0 .. high with long_first <= s */
@@ -218,7 +245,7 @@ __device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, cons
   Arrays: the view; B row-major, with `deep` also column-major, and, where its rows are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
-  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1) doubles of shared
+  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1 or 2) doubles of shared
           memory, 24 bytes for each entry that groups hold.  Needs: sm_70.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
@@ -227,8 +254,9 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
 {
   constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
-  extern __shared__ double  tile[]; // [rows][pitch]
+  extern __shared__ double2 sums[]; // [rows][pitch] numbers
   __shared__ tc_csr_entries entries[shape::threads / (shape::warp_sums ? shape::warp_lanes : deep_lanes)];
+  double *const             tile       = reinterpret_cast<double *>(sums);
   const int                 deep_group = threadIdx.x / deep_lanes, deep_lane = threadIdx.x % deep_lanes;
 
   if (static_cast<int32_t>(blockIdx.x) < listed_blocks) {
@@ -243,9 +271,11 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
   const int32_t row0 = (blockIdx.x - listed_blocks) * shape::rows;
 
   if constexpr (shape::stream) {
-    __shared__ int32_t start[shape::rows + 1];
+    __shared__ tc_csr_streams<shape> streams;
 
-    tc_csr_sum_streams<shape>(A, B, row0, args.n, start, tile);
+    tc_csr_sum_streams<shape>(A, B, row0, args.n, streams, tile);
+    __syncthreads();
+    tc_csr_put_streams<shape>(args, row0, streams, tile);
   } else {
     __shared__ tc_csr_block<shape> block;
 
@@ -280,13 +310,13 @@ static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape
         }
       }
     }
-  }
-  __syncthreads();
-  const int     r   = threadIdx.x % shape::rows;
-  const int32_t row = row0 + r, length = row < A.num_rows ? A.row_ptr[row + 1] - A.row_ptr[row] : A.heavy_from;
+    __syncthreads();
+    const int     r   = threadIdx.x % shape::rows;
+    const int32_t row = row0 + r, length = row < A.num_rows ? A.row_ptr[row + 1] - A.row_ptr[row] : A.heavy_from;
 
-  if (length >= A.heavy_from || (args.add && length == 0)) return;
-  for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(shape::stream && length == 0 ? 0.0 : tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
+    if (length >= A.heavy_from || (args.add && length == 0)) return;
+    for (int j = threadIdx.x / shape::rows; j < args.n; j += shape::threads / shape::rows) tc_csr_put(tc_csr_unscale<shape>(tile[r * pitch + j], top, j), args, row, j);
+  }
 }
 
 /*
@@ -362,11 +392,11 @@ static tc_status tc_launch_csr(const char *name, const tc_csr_view *A, const tc_
 
   TC_CALL(tc_size_of_device(name, &size));
   if constexpr (precision == TC_PRECISION_F64 && tc_csr_short<width> > 0) {
-    if (tc_csr_in_streams<width>(A, size)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, true>, tc_csr_shape<precision, width, false, true, true>>(name, A, args, B, partial, top, early, stream);
+    if (tc_csr_in_streams<width>(A, size)) return tc_launch_csr_shapes<tc_csr_stream_shape<width, false>, tc_csr_stream_shape<width, true>>(name, A, args, B, partial, top, early, stream);
   }
   if (tc_csr_goes_deep<precision, width>(A, size)) return tc_launch_csr_shapes<tc_csr_shape<precision, width, true, false>, tc_csr_shape<precision, width, true, true>>(name, A, args, B, partial, top, early, stream);
   if constexpr (precision == TC_PRECISION_F64 && width <= tc_csr_few) {
-    if (A->nnz >= (int64_t)tc_csr_further * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, false, 8>, tc_csr_shape<precision, width, false, true, false, 8>>(name, A, args, B, partial, top, early, stream);
+    if (A->nnz >= (int64_t)tc_csr_further * A->num_rows) return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false, 8>, tc_csr_shape<precision, width, false, true, 8>>(name, A, args, B, partial, top, early, stream);
   }
   return tc_launch_csr_shapes<tc_csr_shape<precision, width, false, false>, tc_csr_shape<precision, width, false, true>>(name, A, args, B, partial, top, early, stream);
 }

@@ -184,7 +184,7 @@ static void check_larger(const tc_backend *backend, const tc_spmm_kernel *kernel
     {"one_row",    40009, {3, 16, 64, 100},   NULL, 0},
     {"webbase",    160011, {3, 8, 16, 32, 64}, "csr", 1}, // streams of short rows beside segments
     {"four",       400,   {3, 8, 16, 32, 64}, "csr", 1}, // the same without
-    {"rmat",       16,    {3, 8, 16, 32},     "csr", 1}, // more segments and heavy rows than warps sum
+    {"rmat",       16,    {3, 8, 16, 32, 64}, "csr", 1}, // more segments and heavy rows than warps sum; streams with heavy rows between
   };
 
   for (size_t i = 0; i < sizeof larger / sizeof larger[0]; ++i) {
