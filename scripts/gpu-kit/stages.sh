@@ -4,7 +4,7 @@
 # STAGE is one of run.sh, or parts of its benchmark joined by commas: bench:spmm,spmm_t. Whatever SECONDS after the start has not ended is cut off, with what it has, and what comes
 # later left out. A whole report is, with the seconds that run.sh took for each on H200s with 16 cores:
 #
-#   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116 to 151, 39 to 47, 133 to 185, 147 to 183
+#   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116 to 151, 39 to 48, 133 to 185, 147 to 183
 #   stages.sh 580 tests suite gpuaware                                                                  340 to 373, 75 to 81, 46 to 47
 #   stages.sh 580 sanitize bench:sparse24,by_rows,spmm_precision                                        329 to 373, 171 to 215
 #   stages.sh 300 bench:spmm_few                                                                        72 to 85
