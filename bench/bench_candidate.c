@@ -23,6 +23,11 @@ static const WayKind ways[] = {
   {"dasp",       "dasp",   NULL,  TC_ARITHMETIC_HOST},
 };
 
+const char *BenchWayName(int w)
+{
+  return w < (int)PETSC_STATIC_ARRAY_LENGTH(ways) ? ways[w].name : NULL;
+}
+
 double BenchCSRBytes(const tc_matrix *A)
 {
   return 12.0 * (double)A->nnz + 4.0 * A->num_rows;

@@ -47,6 +47,9 @@ PetscErrorCode BenchNewMat(const Bench *, MatType, const char[], const char[], c
 PetscErrorCode BenchAddWays(Bench *, BenchResult *);
 PetscErrorCode BenchAddBaselines(Bench *, BenchResult *);
 
+/* The name of a way of products with a vector, by number; NULL: there are no more */
+const char *BenchWayName(int);
+
 /* What one product moves at the least: CSR's arrays, and the vectors once each */
 double BenchCSRBytes(const tc_matrix *);
 double BenchVectorBytes(const tc_matrix *, const BenchMode *);

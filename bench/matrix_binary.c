@@ -1,6 +1,8 @@
 #include "matrix_binary.h"
 #include "matrix_market.h"
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -23,8 +25,14 @@ typedef struct {
     if (!(condition)) return reader_fail(R, status, __VA_ARGS__); \
   } while (0)
 
-static tc_status reader_fail(const reader *R, tc_status status, const char *what)
+static tc_status reader_fail(const reader *R, tc_status status, const char *format, ...)
 {
+  char    what[256];
+  va_list values;
+
+  va_start(values, format);
+  vsnprintf(what, sizeof what, format, values);
+  va_end(values);
   return tc_fail(status, "%s: %s", R->path, what);
 }
 
@@ -43,7 +51,7 @@ static tc_status read_some(const reader *R, unsigned char *bytes, size_t size, s
   const int   num  = gzread(R->file, bytes, (unsigned)size);
   const char *text = gzerror(R->file, &code);
 
-  READER_CHECK(num >= 0 && (code == Z_OK || code == Z_STREAM_END), TC_ERR_ARG, code == Z_BUF_ERROR ? "the compressed file is truncated" : code == Z_ERRNO ? strerror(errno) : text);
+  READER_CHECK(num >= 0 && (code == Z_OK || code == Z_STREAM_END), TC_ERR_ARG, "%s", code == Z_BUF_ERROR ? "the compressed file is truncated" : code == Z_ERRNO ? strerror(errno) : text);
   *got = (size_t)num;
   return TC_OK;
 }
@@ -86,12 +94,12 @@ static tc_status read_head(reader *R)
     R->wide = 1;
     TC_CALL(read_some(R, bytes, 4, &got));
   }
-  READER_CHECK(got == 4 && big_endian(bytes, 4) != CLASS_VECTOR, TC_ERR_ARG, got == 4 ? "a vector, expected a matrix" : "the file is truncated");
+  READER_CHECK(got == 4 && big_endian(bytes, 4) != CLASS_VECTOR, TC_ERR_ARG, "%s", got == 4 ? "a vector, expected a matrix" : "the file is truncated");
   READER_CHECK(big_endian(bytes, 4) == CLASS_MATRIX, TC_ERR_ARG, "no matrix in PETSc's binary format");
   TC_CALL(read_indices(R, 3, head));
   READER_CHECK(head[2] != DENSE, TC_ERR_UNSUPPORTED, "a dense matrix, expected a sparse one");
-  READER_CHECK(head[0] >= 0 && head[1] >= 0 && head[2] >= 0, TC_ERR_ARG, "a negative size");
-  READER_CHECK(head[0] <= INT32_MAX && head[1] <= INT32_MAX && head[2] <= INT64_MAX / 64, TC_ERR_LIMIT, "too large for 32-bit indices");
+  READER_CHECK(head[0] >= 0 && head[1] >= 0 && head[2] >= 0, TC_ERR_ARG, "a negative size: %lld rows, %lld columns, %lld nonzeros", (long long)head[0], (long long)head[1], (long long)head[2]);
+  READER_CHECK(head[0] <= INT32_MAX && head[1] <= INT32_MAX && head[2] <= INT64_MAX / 64, TC_ERR_LIMIT, "too large for 32-bit indices: %lld rows, %lld columns, %lld nonzeros", (long long)head[0], (long long)head[1], (long long)head[2]);
   R->num_rows = head[0];
   R->num_cols = head[1];
   R->nnz      = head[2];
@@ -113,12 +121,12 @@ static tc_status read_rows(reader *R)
     TC_CALL(grow(R, R->row_ptr, first + 1, num, sizeof *R->row_ptr, &grown));
     R->row_ptr = grown;
     for (int64_t i = 0; i < num; ++i) {
-      READER_CHECK(length[i] >= 0 && length[i] <= R->num_cols, TC_ERR_ARG, "a row is longer than there are columns");
+      READER_CHECK(length[i] >= 0 && length[i] <= R->num_cols, TC_ERR_ARG, "a row is longer than there are columns: row %lld, %lld entries, expected 0 to %lld", (long long)(first + i), (long long)length[i], (long long)R->num_cols);
       sum += length[i];
       R->row_ptr[first + i + 1] = sum;
     }
   }
-  READER_CHECK(sum == R->nnz, TC_ERR_ARG, "the lengths of the rows do not add up to the number of nonzeros");
+  READER_CHECK(sum == R->nnz, TC_ERR_ARG, "the lengths of the rows do not add up to the number of nonzeros: %lld, expected %lld", (long long)sum, (long long)R->nnz);
   return TC_OK;
 }
 
@@ -134,7 +142,7 @@ static tc_status read_columns(reader *R)
     TC_CALL(grow(R, R->col, first, num, sizeof *R->col, &grown));
     R->col = grown;
     for (int64_t e = 0; e < num; ++e) {
-      READER_CHECK(index[e] >= 0 && index[e] < R->num_cols, TC_ERR_ARG, "a column out of range");
+      READER_CHECK(index[e] >= 0 && index[e] < R->num_cols, TC_ERR_ARG, "a column out of range: entry %lld, column %lld, expected 0 to %lld", (long long)(first + e), (long long)index[e], (long long)R->num_cols - 1);
       R->col[first + e] = (int32_t)index[e];
     }
   }
@@ -189,7 +197,7 @@ static tc_status assemble(const reader *R, tc_matrix *A)
 static tc_status read_all(reader *R, tc_matrix *A)
 {
   R->file = gzopen(R->path, "rb");
-  READER_CHECK(R->file != NULL, TC_ERR_ARG, strerror(errno ? errno : ENOMEM));
+  READER_CHECK(R->file != NULL, TC_ERR_ARG, "%s", strerror(errno ? errno : ENOMEM));
   gzbuffer(R->file, 1 << 18);
   TC_CALL(read_head(R));
   TC_CALL(read_rows(R));

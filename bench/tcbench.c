@@ -4,6 +4,7 @@
 */
 #define _GNU_SOURCE // dladdr()
 #include "bench_case.h"
+#include "bench_candidate.h"
 #include "bench_spmm.h"
 #include "bench_table.h"
 #include "bench_timer.h"
@@ -29,7 +30,7 @@ tcbench spmm [options], the same options and\n\
   -spmm_mode <mode> ab (default), atb or abt, with a transpose, in fp64 only\n\
 tcbench list        the table\n\n";
 
-enum { MAX_RESULTS = 256, MAX_NAMES = 256, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
+enum { MAX_NAMES = 256, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;
@@ -37,7 +38,7 @@ typedef struct {
   PetscInt      num_precisions;
   PetscEnum     precisions[MAX_PRECISIONS];
   int           num, matrices, wrong, unreadable;
-  BenchResult   result[MAX_RESULTS];
+  BenchResult  *result; /* [num] */
 } Run;
 
 /* The CUDA backend of the library that lies next to the plugin; NULL if it does not load */
@@ -62,9 +63,10 @@ static PetscErrorCode RunVector(Run *run, const BenchResult *given, const tc_mat
   PetscFunctionBeginUser;
   *right = PETSC_TRUE;
   for (PetscInt p = 0; p < run->num_precisions; p++) {
-    BenchResult *result = &run->result[run->num];
+    BenchResult *result;
 
-    PetscCheck(run->num < MAX_RESULTS, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d matrices and precisions", MAX_RESULTS);
+    PetscCall(PetscRealloc((size_t)(run->num + 1) * sizeof(*run->result), &run->result));
+    result                  = &run->result[run->num];
     run->settings.precision = (tc_precision)run->precisions[p]; /* in the same order */
     *result                 = *given;
     result->precision       = run->settings.precision;
@@ -137,8 +139,9 @@ static PetscErrorCode RunTableRow(Run *run, const tc_bench_case *row)
 static PetscErrorCode RunCase(Run *run, const char name[])
 {
   const tc_bench_case *cases;
-  char                 generator[64];
+  char                 generator[64], *end;
   const char          *colon = strchr(name, ':');
+  long                 size;
   int                  num, found = 0;
 
   PetscFunctionBeginUser;
@@ -151,7 +154,9 @@ static PetscErrorCode RunCase(Run *run, const char name[])
   if (found) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCheck(colon, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No case is named %s", name);
   PetscCall(PetscStrncpy(generator, name, PetscMin(sizeof(generator), (size_t)(colon - name) + 1)));
-  PetscCall(RunGenerated(run, name, generator, atoi(colon + 1), 0));
+  size = strtol(colon + 1, &end, 10);
+  PetscCheck(end > colon + 1 && *end == 0 && size >= 0 && size <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "Case %s: size \"%s\", expected a number from 0 on", name, colon + 1);
+  PetscCall(RunGenerated(run, name, generator, (int32_t)size, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -233,7 +238,26 @@ static PetscErrorCode RunSelected(Run *run)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode GetSettings(Run *run)
+/* -ways names what there is, for one backend or the other */
+static PetscErrorCode CheckWays(const BenchSettings *settings, PetscBool spmm)
+{
+  PetscFunctionBeginUser;
+  for (int w = 0; w < settings->num_ways; w++) {
+    const char *known;
+    PetscBool   same = PETSC_FALSE;
+    char        list[256] = "";
+
+    for (int k = 0; !same && (known = spmm ? (k <= MAT_AIJTCCUSPARSE_SPMM_SPARSE24 ? MatAIJTCCUSPARSESpMMs[k] : NULL) : BenchWayName(k)) != NULL; k++) {
+      PetscCall(PetscStrcmp(settings->ways[w], known, &same));
+      PetscCall(PetscStrlcat(list, k > 0 ? ", " : "", sizeof(list)));
+      PetscCall(PetscStrlcat(list, known, sizeof(list)));
+    }
+    PetscCheck(same, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-ways %s, expected some of %s", settings->ways[w], list);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode GetSettings(Run *run, PetscBool spmm)
 {
   BenchSettings *settings = &run->settings;
   char           mode[32] = "mult", device[256];
@@ -253,6 +277,7 @@ static PetscErrorCode GetSettings(Run *run)
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-group_ms", &settings->group_ms, NULL));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-ways", settings->ways, &num_ways, &has_ways));
   settings->num_ways = has_ways ? (int)num_ways : 0;
+  PetscCall(CheckWays(settings, spmm));
   settings->mode = BenchModeFind(mode);
   PetscCheck(settings->mode, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmv_mode %s, expected mult, add, transpose or residual", mode);
   PetscCheck(settings->groups >= 1 && settings->groups <= 101, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-groups %" PetscInt_FMT ", expected 1 to 101", settings->groups);
@@ -314,7 +339,7 @@ int main(int argc, char **args)
   PetscCall(PetscInitialize(&argc, &args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
-  PetscCall(GetSettings(&run));
+  PetscCall(GetSettings(&run, spmm));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-json", json, sizeof(json), &has_json));
   if (spmm) {
     PetscCall(BenchSpmmCreate(&run.settings, &run.spmm));
@@ -326,6 +351,7 @@ int main(int argc, char **args)
     PetscCall(RunSelected(&run));
     PetscCall(BenchPrintSummary(&run.settings, run.num, run.result));
     if (has_json) PetscCall(BenchWriteJSON(json, &run.settings, run.num, run.result));
+    PetscCall(PetscFree(run.result));
   }
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d matrices, %d wrong, %d not read\n", run.matrices, run.wrong, run.unreadable));
   for (int w = 0; w < run.settings.num_ways; w++) PetscCall(PetscFree(run.settings.ways[w]));

@@ -1,5 +1,5 @@
-# Finds PETSc through its pkg-config file: PETSC_DIR and PETSC_ARCH, else PKG_CONFIG_PATH. Defines PETSc::petsc, PETSc_VERSION, PETSC_MPIEXEC, and PETSC_USE_REAL_SINGLE if that is
-# how PETSc was configured.
+# Finds PETSc through its pkg-config file: PETSC_DIR and PETSC_ARCH, else PKG_CONFIG_PATH. Defines PETSc::petsc, PETSc_VERSION, PETSC_MPIEXEC, and PETSC_USE_REAL_SINGLE and
+# PETSC_USE_COMPLEX if that is how PETSc was configured.
 include(CheckSymbolExists)
 find_package(PkgConfig REQUIRED)
 if(PETSC_DIR)
@@ -21,5 +21,6 @@ if(PETSc_FOUND AND NOT TARGET PETSc::petsc)
   set(PETSC_MPIEXEC ${MPIEXEC_EXECUTABLE})
   set(CMAKE_REQUIRED_INCLUDES ${PETSC_PC_INCLUDE_DIRS})
   check_symbol_exists(PETSC_USE_REAL_SINGLE petscconf.h PETSC_USE_REAL_SINGLE)
+  check_symbol_exists(PETSC_USE_COMPLEX petscconf.h PETSC_USE_COMPLEX)
   unset(CMAKE_REQUIRED_INCLUDES)
 endif()

@@ -178,6 +178,28 @@ static PetscErrorCode TestNames(const tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Packing ahead of the first product where PETSc has made the blocks another type, as on the host it can be told to: those are multiplied as they are */
+static PetscErrorCode TestOtherBlocks(const tc_matrix *S)
+{
+  Mat       A, plain;
+  PetscBool same[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestCreate(S, MATAIJ, &plain));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", MATSEQAIJPERM));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_eager", NULL));
+  PetscCall(MatTestCreate(S, MATMPIAIJTCCUSPARSE, &A));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_eager"));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_seqaij_type"));
+  PetscCall(MatTestSameProduct(A, plain, &same[0]));
+  PetscCall(MatTestSameResidual(A, plain, &same[1]));
+  PetscCall(MatTestSameTransposeProduct(A, plain, &same[2]));
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2]), "eager, -mat_seqaij_type " MATSEQAIJPERM ": product %s, residual %s, with the transpose %s", same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG", same[2] ? "right" : "WRONG"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The coarse operators of multigrid are ours where the GPU's types are; on the host they stay MATAIJ */
 static PetscErrorCode TestCoarseOperators(void)
 {
@@ -232,6 +254,7 @@ int main(int argc, char **args)
   PetscCall(MatTestGenerate("stencil7", 6, &S));
   PetscCall(TestEmptyProcesses(&S));
   PetscCall(TestNames(&S));
+  PetscCall(TestOtherBlocks(&S));
   tc_matrix_free(&S);
   PetscCall(TestCoarseOperators());
   return MatTestEnd();

@@ -121,6 +121,41 @@ static PetscErrorCode CheckLostTrial(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What is made use of again keeps the settings it has been given since it was made: a submatrix, and the result of a conversion */
+static PetscErrorCode CheckSettingsStay(void)
+{
+  Mat                       ours, plain, part, converted;
+  IS                        rows;
+  PetscInt                  first, end;
+  PetscBool                 fresh;
+  MatAIJTCCUSPARSEPrecision precision[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair("stencil7", 6, &ours, &plain));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(ours, MAT_AIJTCCUSPARSE_PRECISION_BF16));
+  PetscCall(MatGetOwnershipRange(ours, &first, &end));
+  PetscCall(ISCreateStride(PETSC_COMM_WORLD, (end - first + 1) / 2, first, 2, &rows));
+  PetscCall(MatCreateSubMatrix(ours, rows, rows, MAT_INITIAL_MATRIX, &part));
+  PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_INITIAL_MATRIX, &converted));
+  PetscCall(MatAIJTCCUSPARSEGetPrecision(part, &precision[0]));
+  fresh = (PetscBool)(precision[0] == MAT_AIJTCCUSPARSE_PRECISION_BF16);
+  PetscCall(MatAIJTCCUSPARSESetPrecision(part, MAT_AIJTCCUSPARSE_PRECISION_FP32));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(converted, MAT_AIJTCCUSPARSE_PRECISION_FP32));
+  PetscCall(MatCreateSubMatrix(ours, rows, rows, MAT_REUSE_MATRIX, &part));
+  PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_REUSE_MATRIX, &converted));
+  PetscCall(MatAIJTCCUSPARSEGetPrecision(ours, &precision[0]));
+  PetscCall(MatAIJTCCUSPARSEGetPrecision(part, &precision[1]));
+  PetscCall(MatAIJTCCUSPARSEGetPrecision(converted, &precision[2]));
+  PetscCall(MatTestFact((PetscBool)(fresh && precision[0] == MAT_AIJTCCUSPARSE_PRECISION_BF16 && precision[1] == MAT_AIJTCCUSPARSE_PRECISION_FP32 && precision[2] == MAT_AIJTCCUSPARSE_PRECISION_FP32),
+                        "a submatrix of one in bf16 is in %s, set to fp32 and made use of again in %s, a converted matrix in %s", fresh ? "bf16" : "ANOTHER PRECISION", MatAIJTCCUSPARSEPrecisions[precision[1]], MatAIJTCCUSPARSEPrecisions[precision[2]]));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(MatDestroy(&part));
+  PetscCall(MatDestroy(&converted));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckChoices(void)
 {
   PetscFunctionBeginUser;
@@ -135,5 +170,6 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));
   PetscCall(CheckTrial("stencil7", 12, "products", MatTestSameProduct, PETSC_FALSE, PETSC_FALSE));
   PetscCall(CheckLostTrial());
+  PetscCall(CheckSettingsStay());
   PetscFunctionReturn(PETSC_SUCCESS);
 }

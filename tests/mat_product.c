@@ -331,6 +331,7 @@ int main(int argc, char **args)
   PetscCall(TestProductChanges());
   PetscCall(TestProductFailures());
   PetscCall(TestProductReorder());
+  PetscCall(TestProductReuse());
   PetscCall(TestProductSolvers());
   PetscCall(TestProductThree());
   PetscCall(MatTestEachMatrix(CheckMatrix));

@@ -58,10 +58,11 @@ PetscErrorCode ProductAbsolute(Mat, Mat *);
 /* The products of our own that the matrix has counted, its blocks' on a parallel matrix */
 PetscErrorCode ProductCount(Mat, PetscInt64 *);
 
-/* mat_product_column.c, mat_product_changes.c, mat_product_reorder.c, mat_product_solve.c, mat_product_three.c */
+/* mat_product_column.c, mat_product_changes.c, mat_product_reorder.c, mat_product_reuse.c, mat_product_solve.c, mat_product_three.c */
 PetscErrorCode TestProductColumn(void);
 PetscErrorCode TestProductChanges(void);
 PetscErrorCode TestProductFailures(void);
 PetscErrorCode TestProductReorder(void);
+PetscErrorCode TestProductReuse(void);
 PetscErrorCode TestProductSolvers(void);
 PetscErrorCode TestProductThree(void);

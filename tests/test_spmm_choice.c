@@ -77,6 +77,11 @@ static void expect_between(const char *generator, int32_t size, tc_spmm_options 
   ASSERT_OK(tc_spmm_look(S, &key, &view, NULL));
   ASSERT_OK(tc_spmm_choose_between(S, 32, formats, num, &kernel));
   assert_string_equal(kernel->name, name);
+  if (options.kernel != NULL) { // of what is packed then, where that suits
+    const int32_t fewest[] = {32, 33};
+
+    for (int f = 0; f < 2; ++f) assert_string_equal(tc_spmm_refine(S, kernel, &fewest[f], 32, 0)->name, f == 0 ? options.kernel : name);
+  }
   tc_spmm_destroy(&S);
   free((void *)view.row_ptr);
   tc_matrix_free(&A);
@@ -84,7 +89,7 @@ static void expect_between(const char *generator, int32_t size, tc_spmm_options 
 
 static void choices_between(void **state)
 {
-  const tc_spmm_options none = {.format = NULL}, csr = {.format = "csr"}, hybrid = {.format = "hybrid"}, tiles = {.format = "bittcf"};
+  const tc_spmm_options none = {.format = NULL}, csr = {.format = "csr"}, hybrid = {.format = "hybrid"}, tiles = {.format = "bittcf"}, clusters = {.format = "bittcf", .kernel = "cluster"};
   const tc_spmm_options exact = {.exact_nonfinite = 1}, exact_tiles = {.format = "bittcf", .exact_nonfinite = 1};
 
   (void)state;
@@ -103,6 +108,10 @@ static void choices_between(void **state)
   expect_between("like_pdb1HYS", 3000, exact_tiles, 3, "csr"); // what is asked for is excluded
   expect_between("rmat", 10, none, 3, "csr");
   expect_between("rmat", 10, tiles, 3, "bittcf");
+  expect_between("rmat", 10, clusters, 3, "bittcf");
+  with_tiles = 0; // rules may name what has no kernel
+  expect_between("elasticity", 6, none, 3, "csr");
+  expect_between("elasticity", 20, none, 3, "hybrid");
 }
 
 /* A device's survey, counted */

@@ -220,9 +220,12 @@ static void second_format(void **state)
       assert_int_equal(tc_transpose_second(T, &pattern, "bittcf", NULL, &view), TC_ERR_MEMORY);
       assert_false(tc_transpose_has_second(T));
     }
+    assert_int_equal(tc_transpose_lacks_second(T), round == 0);
+    assert_int_equal(tc_transpose_has_rows(T), round != 3);
     for (int again = 0; again < 2; ++again) {
       ASSERT_OK(tc_transpose_second(T, &pattern, "bittcf", NULL, &view));
       assert_true(tc_transpose_has_second(T));
+      assert_false(tc_transpose_lacks_second(T));
     }
     ASSERT_OK(tc_matrix_transpose(&A, &R));
     expect_tiles(&R, view);

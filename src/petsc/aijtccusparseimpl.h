@@ -211,6 +211,7 @@ typedef struct {
 
 PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
+PETSC_INTERN PetscErrorCode MatTCPatternGetSizes(Mat, MatTCPattern *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetLocal(Mat, const tc_backend *, tc_stream, MatTCPattern *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCPatternRestore(Mat, const tc_backend *, MatTCPattern *);
 
@@ -262,6 +263,7 @@ PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTC
 PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);
 PETSC_INTERN PetscErrorCode MatTCProductIsOurs(Mat, Mat_AIJTCCUSPARSE *, MatProductType, PetscInt, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCProductSizes(MatProductType, Mat, Mat, PetscInt *, PetscInt *, PetscInt *);
+PETSC_INTERN PetscErrorCode MatTCProductCheckSizes(MatProductType, Mat, Mat, Mat);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
 PETSC_INTERN void              MatTCSetProductNumeric(Mat, MatProductType, PetscErrorCode (*)(Mat));

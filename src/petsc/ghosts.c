@@ -14,7 +14,7 @@ typedef struct {
 } MatTCSlots;
 
 struct _MatTCGhosts {
-  PetscObjectId     id;
+  PetscObjectId     id, off_diagonal; /* of the matrix, and of the block, which preallocation replaces without the matrix having another state for it */
   PetscObjectState  pattern;
   PetscSF           sf; /* from slots to ghosts */
   PetscInt          num_ghosts;
@@ -124,11 +124,11 @@ static PetscErrorCode MatTCGhostsCreateSF(MatTCGhosts *G, PetscSF by_rows, Petsc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What the matrix keeps, made anew for a new pattern; collective */
+/* What the matrix keeps, made anew for a new pattern; collective. PETSc replaces blocks, too, in collective operations only */
 PetscErrorCode MatTCGhostsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCGhosts **ghosts)
 {
   MatTCGhosts     *G = tc->ghosts;
-  PetscObjectId    id;
+  PetscObjectId    id, block;
   PetscObjectState pattern;
   Mat              off_diagonal;
   const PetscInt  *names;
@@ -139,12 +139,13 @@ PetscErrorCode MatTCGhostsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCGhosts **ghosts
   PetscFunctionBegin;
   PetscCall(PetscObjectGetId((PetscObject)A, &id));
   PetscCall(MatGetNonzeroState(A, &pattern));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &off_diagonal, &names));
+  PetscCall(PetscObjectGetId((PetscObject)off_diagonal, &block));
   *ghosts = G;
-  if (G && G->id == id && G->pattern == pattern) PetscFunctionReturn(PETSC_SUCCESS);
+  if (G && G->id == id && G->pattern == pattern && G->off_diagonal == block) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCGhostsDestroy(&tc->ghosts));
   PetscCall(PetscNew(&tc->ghosts));
   *ghosts = G = tc->ghosts;
-  PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &off_diagonal, &names));
   PetscCall(MatGetLocalSize(off_diagonal, NULL, &G->num_ghosts));
   PetscCall(MatGetLocalSize(A, NULL, &num_local));
   PetscCall(MatGetLayouts(A, NULL, &columns));
@@ -155,8 +156,9 @@ PetscErrorCode MatTCGhostsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCGhosts **ghosts
   PetscCall(PetscSFDestroy(&by_rows));
   G->most_columns = (PetscInt)PetscMax(1, PetscMin(TC_SPMM_COLUMNS, PETSC_INT_MAX / PetscMax(1, PetscMax(G->slots.num_slots, G->num_ghosts))));
   PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &G->most_columns, 1, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
-  G->id      = id;
-  G->pattern = pattern;
+  G->id           = id;
+  G->pattern      = pattern;
+  G->off_diagonal = block;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -3,17 +3,18 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* Installs our operations on an object that the parent has just made or rebuilt, with the settings of the object it comes from */
-static PetscErrorCode MatTCInstallLike(Mat A, Mat B)
+/* Installs our operations on an object that the parent has just made or rebuilt, with the settings of the object it comes from, unless it was ours and is made use of again */
+static PetscErrorCode MatTCInstallLike(Mat A, MatReuse reuse, Mat B)
 {
-  Mat_AIJTCCUSPARSE *tc;
+  Mat_AIJTCCUSPARSE *tc, *own;
   PetscBool          ours;
 
   PetscFunctionBegin;
   PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* PETSc may have turned A into a plain object in place, leaving some of our operations */
   if (A != B && !ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCContextGet(A, &tc));
-  PetscCall(MatTCInstall(B, tc ? &tc->settings : NULL));
+  PetscCall(MatTCContextGet(B, &own));
+  PetscCall(MatTCInstall(B, tc && !(own && reuse == MAT_REUSE_MATRIX) ? &tc->settings : NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -41,7 +42,7 @@ static PetscErrorCode MatDuplicate_AIJTCCUSPARSE(Mat A, MatDuplicateOption optio
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_DUPLICATE, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, MatDuplicateOption, Mat *))f)(A, option, B));
-  PetscCall(MatTCInstallLike(A, *B));
+  PetscCall(MatTCInstallLike(A, MAT_INITIAL_MATRIX, *B));
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCContextGet(*B, &copy));
   if (tc && tc->view && copy) {
@@ -58,7 +59,7 @@ static PetscErrorCode MatCreateSubMatrix_AIJTCCUSPARSE(Mat A, IS rows, IS cols, 
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRIX, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, IS, IS, MatReuse, Mat *))f)(A, rows, cols, reuse, B));
-  PetscCall(MatTCInstallLike(A, *B));
+  PetscCall(MatTCInstallLike(A, reuse, *B));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -69,7 +70,7 @@ static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, cons
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRICES, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]))f)(A, n, rows, cols, reuse, B));
-  for (PetscInt i = 0; i < n; i++) PetscCall(MatTCInstallLike(A, (*B)[i]));
+  for (PetscInt i = 0; i < n; i++) PetscCall(MatTCInstallLike(A, reuse, (*B)[i]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -80,7 +81,7 @@ static PetscErrorCode MatBindToCPU_AIJTCCUSPARSE(Mat A, PetscBool bind)
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_BIND_TO_CPU, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscBool))f)(A, bind));
-  PetscCall(MatTCInstallLike(A, A));
+  PetscCall(MatTCInstallLike(A, MAT_REUSE_MATRIX, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -103,7 +104,7 @@ static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
     PetscCall(MatTCGetBlocks(A, &num, blocks));
     for (PetscInt i = 0; i < num; i++) {
       PetscCall(MatTCContextGet(blocks[i], &tc));
-      PetscCall(MatTCPrepare(blocks[i], tc));
+      if (tc) PetscCall(MatTCPrepare(blocks[i], tc)); /* blocks of other types are not ours */
     }
   } else PetscCall(MatTCPrepare(A, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -288,7 +289,8 @@ PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat A, MatType newtype, MatReuse reu
   if (!same) PetscCall(MatConvert(A, parent->type, reuse, B));
   else if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, B));
   else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *B, SAME_NONZERO_PATTERN));
-  PetscCall(MatTCInstall(*B, &settings));
+  PetscCall(MatTCContextGet(*B, &tc));
+  PetscCall(MatTCInstall(*B, tc && reuse == MAT_REUSE_MATRIX ? NULL : &settings));
   PetscCall(MatTCContextGet(*B, &tc));
   PetscCall(MatTCWarmUp(*B, tc));
   PetscFunctionReturn(PETSC_SUCCESS);

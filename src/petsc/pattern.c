@@ -75,15 +75,11 @@ static tc_status MatTCUploadRows(const tc_backend *backend, const int32_t *row_p
   return tc_from_backend(backend, backend->upload((char *)P->uploaded + rows, col, cols, stream));
 }
 
-/*
-  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core. A failure goes into `status`; the pattern has to be
-  restored in any case.
-*/
-PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream stream, MatTCPattern *P, tc_status *status)
+/* The sizes alone; nothing to restore */
+PetscErrorCode MatTCPatternGetSizes(Mat A, MatTCPattern *P)
 {
-  const PetscBool host = (PetscBool)(backend == tc_backend_host());
-  MatInfo         info;
-  PetscInt        m, n;
+  MatInfo  info;
+  PetscInt m, n;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(P, sizeof(*P)));
@@ -92,6 +88,19 @@ PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream 
   P->local.num_rows = (int32_t)m;
   P->local.num_cols = (int32_t)n;
   P->local.nnz      = (int64_t)info.nz_used;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core. A failure goes into `status`; the pattern has to be
+  restored in any case.
+*/
+PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream stream, MatTCPattern *P, tc_status *status)
+{
+  const PetscBool host = (PetscBool)(backend == tc_backend_host());
+
+  PetscFunctionBegin;
+  PetscCall(MatTCPatternGetSizes(A, P));
   if (!host && MATTC_DEVICE_PATTERN) {
     PetscCall(MatTCGetDevicePattern(A, &P->device_row_ptr, &P->device_col));
     P->local.row_ptr = P->device_row_ptr;

@@ -73,6 +73,22 @@ PetscErrorCode MatTCProductSizes(MatProductType type, Mat A, Mat B, PetscInt *in
 }
 
 /*
+  Do B and C, which MatProductReplaceMats() and MAT_REUSE_MATRIX may have brought, fit A? Of parallel matrices `B` and `C` are the local blocks, with all their columns.
+*/
+PetscErrorCode MatTCProductCheckSizes(MatProductType type, Mat A, Mat B, Mat C)
+{
+  PetscInt inner, m, n, rows, cols, bm, bn;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
+  PetscCall(MatGetLocalSize(B, &bm, &bn));
+  PetscCheck((type == MATPRODUCT_ABt ? bn : bm) == inner, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "MatProduct type %s: B has %" PetscInt_FMT " local rows and %" PetscInt_FMT " columns, expected %" PetscInt_FMT " %s, by A", MatProductTypes[type], bm, bn, inner, type == MATPRODUCT_ABt ? "columns" : "local rows");
+  PetscCall(MatGetLocalSize(C, &rows, &cols));
+  PetscCheck(rows == m && cols == n, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "MatProduct type %s: C has %" PetscInt_FMT " local rows and %" PetscInt_FMT " columns, expected %" PetscInt_FMT " and %" PetscInt_FMT ", by A and B", MatProductTypes[type], rows, cols, m, n);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   Is the product with n columns ours, that of a sequential matrix? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
 */
 PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, PetscInt n, PetscBool *ours)
@@ -121,6 +137,7 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
     PetscInt inner, m, n;
 
     PetscCall(MatTCContextGet(A, &tc));
+    PetscCall(MatTCProductCheckSizes(type, A, B, C));
     PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
     const MatTCDenseArgs args = {.type = type, .B = B, .C = C, .inner = (int32_t)inner, .m = (int32_t)m, .n = (int32_t)n};
 

@@ -145,7 +145,7 @@ static PetscErrorCode MatTCSourceFromSide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
 /* The first two of the formats in which A^T is to be had are there after a product; tiles are once packing them pays */
 static const char *const of_transpose[] = {packed_format, "csr", "bittcf"};
 
-/* The rows of A^T instead of the packed transpose, or tiles of them, where they are better for n columns */
+/* The rows of A^T instead of the packed transpose, or tiles of them, where they are better for n columns. Of A only the sizes are needed once the rows are there. */
 static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   tc_spmm              *spmm       = tc->dense.spmm;
@@ -153,22 +153,26 @@ static PetscErrorCode MatTCSourceFromTransposedRows(Mat A, Mat_AIJTCCUSPARSE *tc
   const int             tiles      = (int)PETSC_STATIC_ARRAY_LENGTH(of_transpose) - 1;
   const tc_spmm_kernel *kernel     = NULL, *at_hand = NULL;
   tc_key                transposed = *key;
+  const void           *tiled      = NULL;
   PetscBool             in_tiles;
   MatTCPattern          P;
 
   PetscFunctionBegin;
   transposed.id = -key->id; /* of no matrix */
-  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
+  if (tc_transpose_has_rows(transpose)) PetscCall(MatTCPatternGetSizes(A, &P));
+  else PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, status));
   if (*status == TC_OK) *status = tc_transpose_rows(transpose, &P.local, &S->csr.csr, stream);
   if (*status == TC_OK) *status = tc_spmm_look(spmm, &transposed, &S->csr.csr, stream);
   if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, of_transpose, tiles, &at_hand);
   if (*status == TC_OK) *status = tc_spmm_choose_between(spmm, n, of_transpose, tiles + 1, &kernel);
   in_tiles = (PetscBool)(*status == TC_OK && strcmp(kernel->format, of_transpose[tiles]) == 0);
-  if (in_tiles && !tc_spmm_pays(spmm, kernel, n, tc_transpose_has_second(transpose))) {
+  if (in_tiles && (tc_transpose_lacks_second(transpose) || !tc_spmm_pays(spmm, kernel, n, tc_transpose_has_second(transpose)))) in_tiles = PETSC_FALSE;
+  else if (in_tiles && tc_transpose_second(transpose, &P.local, of_transpose[tiles], stream, &tiled) != TC_OK) {
+    PetscCall(PetscInfo(A, "aijtccusparse multiplies A^T with dense blocks without tiles: %s\n", tc_last_error()));
     in_tiles = PETSC_FALSE;
-    kernel   = at_hand;
   }
-  if (in_tiles) *status = tc_transpose_second(transpose, &P.local, of_transpose[tiles], stream, &S->view);
+  if (in_tiles) S->view = tiled;
+  else kernel = at_hand;
   PetscCall(MatTCPatternRestore(A, backend, &P));
   if (*status != TC_OK || kernel == S->kernel) PetscFunctionReturn(PETSC_SUCCESS);
   S->kernel = in_tiles ? tc_spmm_refine(spmm, kernel, S->view, n, 0) : kernel;

@@ -42,7 +42,7 @@ typedef struct {
 } MatTCParallel;
 
 /* The blocks are made ours. Collective if the pattern is new */
-static PetscErrorCode MatTCParallelBegin(Mat C, MatTCParallel *P)
+static PetscErrorCode MatTCParallelBegin(MatProductType type, Mat C, MatTCParallel *P)
 {
   PetscBool ours;
 
@@ -58,6 +58,7 @@ static PetscErrorCode MatTCParallelBegin(Mat C, MatTCParallel *P)
   PetscCall(MatMPIAIJGetSeqAIJ(P->A, &P->diagonal, &P->off_diagonal, NULL));
   PetscCall(MatDenseGetLocalMatrix(P->B, &P->local_b));
   PetscCall(MatDenseGetLocalMatrix(C, &P->local_c));
+  PetscCall(MatTCProductCheckSizes(type, P->A, P->local_b, P->local_c));
   PetscCall(MatGetSize(P->local_b, NULL, &P->n));
   PetscCall(MatGetSize(P->off_diagonal, NULL, &P->num_ghosts));
   PetscCall(MatTCGhostsGet(P->A, P->tc, &P->ghosts));
@@ -163,7 +164,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat C)
   Vec           rows;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParallelBegin(C, &P));
+  PetscCall(MatTCParallelBegin(MATPRODUCT_AB, C, &P));
   if (!P.tc) {
     PetscCall(MatTCParallelByParent(C));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -207,7 +208,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
   MatTCExchange X;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParallelBegin(C, &P));
+  PetscCall(MatTCParallelBegin(MATPRODUCT_AtB, C, &P));
   if (!P.tc) {
     PetscCall(MatTCParallelByParent(C));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -235,13 +236,14 @@ static PetscErrorCode MatTCBatchDestroy(MatTCProductData data)
 /* Fewer columns at a time, for less memory: the option of PETSc's own products */
 static PetscErrorCode MatTCBatchFromOptions(Mat C)
 {
-  PetscInt  batch;
-  PetscBool set;
+  PetscInt batch = 0;
 
   PetscFunctionBegin;
-  PetscCall(PetscOptionsGetInt(((PetscObject)C)->options, ((PetscObject)C)->prefix, "-matproduct_batch_size", &batch, &set));
-  if (!set || batch == 0) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCheck(batch > 0, PetscObjectComm((PetscObject)C), PETSC_ERR_ARG_OUTOFRANGE, "-matproduct_batch_size %" PetscInt_FMT ": columns at a time, at least 1, or 0 for as many as there are", batch);
+  PetscOptionsBegin(PetscObjectComm((PetscObject)C), ((PetscObject)C)->prefix, "Product of a parallel matrix with a dense one", "MatProduct");
+  PetscCall(PetscOptionsDeprecated("-matmatmult_Bbn", "-matproduct_batch_size", "3.25", NULL));
+  PetscCall(PetscOptionsBoundedInt("-matproduct_batch_size", "Columns of which rows are exchanged at a time, 0: as many as there are", "MatProduct", batch, &batch, NULL, 0));
+  PetscOptionsEnd();
+  if (batch == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscMalloc1(1, (PetscInt **)&C->product->data));
   *(PetscInt *)C->product->data = batch;
   C->product->destroy           = MatTCBatchDestroy;
@@ -279,7 +281,7 @@ static PetscErrorCode MatProductSymbolic_MPIAIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What MatProductSetFromOptions() of a parallel matrix of ours comes to. A B with scalars that are not ours needs nothing of us. */
+/* What MatProductSetFromOptions() of a parallel matrix of ours comes to. A B needs nothing of us with scalars that are not ours, or where cuSPARSE is asked for; the parent's A^T B would be stale. */
 PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat A, const Mat_AIJTCCUSPARSE *tc, MatProductType type, Mat C)
 {
   const PetscBool transposed = (PetscBool)(type == MATPRODUCT_AtB);
@@ -287,7 +289,8 @@ PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat A, const Mat_AIJTCC
   PetscInt        a_first, b_first, a_end, b_end;
 
   PetscFunctionBegin;
-  if (!transposed && (type != MATPRODUCT_AB || !MATTC_SCALAR_IS_OURS)) {
+  if (!transposed && (type != MATPRODUCT_AB || !MATTC_SCALAR_IS_OURS || tc->settings.spmm == MAT_AIJTCCUSPARSE_SPMM_CUSPARSE)) {
+    PetscCall(MatTCEnsureBlocks(A, tc)); /* whose products the parent takes, and which are to leave them to their parent, too */
     PetscCall(MatTCParentProduct(A, tc->parent, C));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

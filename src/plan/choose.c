@@ -8,8 +8,8 @@
 /*
   When scalar arithmetic beats tensor-core fragments on a device. A fragment spreads a row over four lanes, a scalar lane owns one: the latter wins on short rows
   and, given enough rows to fill the device, where gathers do not coalesce, but one long row holds its whole warp up.
-  Measured with tcbench on an H200, `tcbench spmv -arithmetic mma,fma` (docs/performance.md); sm_80 follows it unmeasured. Devices that are not listed have no FP64
-  tensor cores worth using.
+  Measured with tcbench on an H200, `tcbench spmv -ways hybrid_mma,hybrid_fma,dasp_mma,dasp_fma` (docs/performance.md); sm_80 follows it unmeasured. Devices that are
+  not listed have scalar lanes: no FP64 tensor cores worth using, or nobody has measured.
 */
 typedef struct {
   int sm;
@@ -88,7 +88,7 @@ static tc_arithmetic by_policy(int sm, const char *format, const tc_stats *S, ch
   const policy *P = find_policy(sm);
 
   if (P == NULL) {
-    if (why != NULL) snprintf(why, TC_MAX_WHY, "no FP64 tensor cores on sm_%d", sm);
+    if (why != NULL) snprintf(why, TC_MAX_WHY, "nothing measured on sm_%d", sm);
     return TC_ARITHMETIC_FMA;
   }
   return (strcmp(format, "hybrid") == 0 ? scalar_hybrid : scalar_dasp)(P, S, why) ? TC_ARITHMETIC_FMA : TC_ARITHMETIC_MMA;

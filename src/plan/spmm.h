@@ -61,7 +61,7 @@ tc_status             tc_spmm_choose(tc_spmm *spmm, int32_t n, int b_transposed,
 const tc_spmm_kernel *tc_spmm_find(const tc_spmm *spmm, const char *format);
 
 /*
-  In F64, between `num` formats: what is asked for, if it is one of them, else the first of them that the rules name, tiles only if they are allowed, else CSR.
+  In F64, between `num` formats: what is asked for, if it is one of them, else the first of them that the rules name and that has a kernel, tiles only if they are allowed, else CSR.
   Errors: TC_ERR_UNSUPPORTED
 */
 tc_status tc_spmm_choose_between(tc_spmm *spmm, int32_t n, const char *const formats[], int num, const tc_spmm_kernel **kernel);
@@ -76,7 +76,7 @@ int tc_spmm_pays(tc_spmm *spmm, const tc_spmm_kernel *kernel, int32_t n, int is_
 const tc_spmm_kernel *tc_spmm_instead(tc_spmm *spmm);
 
 /*
-  Another kernel of the same format if that suits the packed matrix better, unless one was asked for by name, or B is given by its transpose. Tiles that were chosen for the sake of
+  Another kernel of the same format if that suits the packed matrix better, of those asked for by name if any was, unless it is that one, or B is given by its transpose. Tiles that were chosen for the sake of
   clusters, and have none that suit, are not chosen again for this pattern.
 */
 const tc_spmm_kernel *tc_spmm_refine(tc_spmm *spmm, const tc_spmm_kernel *kernel, const void *view, int32_t n, int b_transposed);

@@ -33,10 +33,11 @@ const tc_spmm_kernel *tc_spmm_refine(tc_spmm *S, const tc_spmm_kernel *kernel, c
   const double          turned_rows    = 30000; // ... fewer rows the others, which want B turned, gain less than that costs
   int                   num;
   const tc_spmm_kernel *kernels = S->backend->spmm_kernels(&num);
+  const char           *asked   = S->options.kernel;
 
-  if (S->options.kernel != NULL || (b_transposed && n < turned_columns && S->patterns.last->traits.rows < turned_rows)) return kernel;
+  if ((asked != NULL && strcmp(asked, kernel->name) == 0) || (b_transposed && n < turned_columns && S->patterns.last->traits.rows < turned_rows)) return kernel;
   for (int i = 0; i < num; ++i) {
-    if (strcmp(kernels[i].format, kernel->format) == 0 && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
+    if (strcmp(kernels[i].format, kernel->format) == 0 && (asked == NULL || strcmp(asked, kernels[i].name) == 0) && kernels[i].precision == kernel->precision && S->sm >= kernels[i].min_sm && kernels[i].suits != NULL && kernels[i].suits(view, n)) return &kernels[i];
   }
   if (S->instead != NULL) { // from the next product on
     S->patterns.last->traits.clusters = 0;
@@ -184,8 +185,12 @@ tc_status tc_spmm_choose_between(tc_spmm *S, int32_t n, const char *const format
   S->instead = NULL;
   TC_CHECK(S->patterns.last->seen, TC_ERR_ARG, "choice of a kernel for a pattern nobody has looked at");
   S->reason = asked ? (tc_spmm_reason){.basis = TC_SPMM_BY_REQUEST} : (tc_spmm_reason){.basis = TC_SPMM_BY_TRAITS, .n = n, .traits = S->patterns.last->traits};
-  while (!asked && (format = tc_spmm_next_rule(TC_SPMM_RULES_F64, &alone, n, &rule)) != NULL && !is_among(S, format, formats, num)) continue;
-  *kernel = find_kernel(S, format != NULL ? format : of_rows, NULL, TC_PRECISION_F64);
-  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", format ? format : of_rows, S->backend->name, S->sm);
+  *kernel = NULL;
+  while (!asked && *kernel == NULL && (format = tc_spmm_next_rule(TC_SPMM_RULES_F64, &alone, n, &rule)) != NULL) {
+    if (is_among(S, format, formats, num)) *kernel = find_kernel(S, format, NULL, TC_PRECISION_F64);
+  }
+  if (format == NULL) format = of_rows;
+  if (*kernel == NULL) *kernel = find_kernel(S, format, NULL, TC_PRECISION_F64);
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks and format %s on backend %s, sm_%d", format, S->backend->name, S->sm);
   return TC_OK;
 }

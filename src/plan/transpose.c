@@ -13,6 +13,7 @@ struct tc_transpose {
   int32_t           row_group;
   tc_key            key;    // of the last refill
   tc_plan          *second; // of A^T, in another format, if that has been asked for
+  int               second_failed; // packing this pattern in that format has
 };
 
 tc_status tc_transpose_create(const tc_backend *backend, const tc_plan_options *options, tc_transpose **transpose)
@@ -40,6 +41,8 @@ static void release_arrays(tc_transpose *T)
   T->row_ptr = NULL;
   T->perm    = NULL;
   T->nnz     = -1;
+
+  T->second_failed = 0;
 }
 
 void tc_transpose_destroy(tc_transpose **transpose)
@@ -148,12 +151,22 @@ tc_status tc_transpose_rows(tc_transpose *T, const tc_csr_local *A, tc_csr_view 
   return TC_OK;
 }
 
+int tc_transpose_has_rows(const tc_transpose *T)
+{
+  return T->row_ptr != NULL;
+}
+
 int tc_transpose_has_second(const tc_transpose *T)
 {
   return T->second != NULL && tc_plan_check(T->second, &T->key) != TC_CACHE_REBUILD;
 }
 
-tc_status tc_transpose_second(tc_transpose *T, const tc_csr_local *A, const char *format, tc_stream stream, const void **view)
+int tc_transpose_lacks_second(const tc_transpose *T)
+{
+  return T->second_failed;
+}
+
+static tc_status second(tc_transpose *T, const tc_csr_local *A, const char *format, tc_stream stream, const void **view)
 {
   const tc_plan_options options = {format, TC_ARITHMETIC_AUTO, TC_PRECISION_F64, T->scalar};
   tc_csr_view           rows    = {.nnz = 0};
@@ -171,4 +184,13 @@ tc_status tc_transpose_second(tc_transpose *T, const tc_csr_local *A, const char
   else TC_CALL(tc_plan_refill(T->second, T->values, &T->key, verdict, stream));
   *view = tc_plan_view(T->second);
   return TC_OK;
+}
+
+tc_status tc_transpose_second(tc_transpose *T, const tc_csr_local *A, const char *format, tc_stream stream, const void **view)
+{
+  const tc_status status = second(T, A, format, stream, view);
+
+  if (status != TC_OK) tc_plan_destroy(&T->second); // it may have been the memory
+  T->second_failed = status != TC_OK;
+  return status;
 }

@@ -31,11 +31,13 @@ tc_status tc_transpose_refill(tc_transpose *transpose, const void *csr_val, cons
   not kept otherwise, is made when first asked for, if the build has not kept it, and stays until the next build. May wait for the device then. Errors: TC_ERR_ARG (not built), as the backend's transpose().
 */
 tc_status tc_transpose_rows(tc_transpose *transpose, const tc_csr_local *A, tc_csr_view *rows, tc_stream stream);
+int       tc_transpose_has_rows(const tc_transpose *transpose); // is it there? Then of A only sizes are read
 
 /*
   A^T packed in a second format, always the same one, in F64, with the values of the last refill: for a product with many columns, too. Packed when first asked for, and refilled
   when asked for after a refill; gone with the next build. `view` is the format's struct with local pointers. Waits for the device when it packs. Errors: as
-  tc_transpose_rows() and tc_plan_create().
+  tc_transpose_rows() and tc_plan_create(); after one it is not there, and asking again before the next build is in vain (tc_transpose_lacks_second()) unless what was in its way has gone.
 */
 tc_status tc_transpose_second(tc_transpose *transpose, const tc_csr_local *A, const char *format, tc_stream stream, const void **view);
 int       tc_transpose_has_second(const tc_transpose *transpose); // is the pattern packed in it?
+int       tc_transpose_lacks_second(const tc_transpose *transpose); // has packing it failed?

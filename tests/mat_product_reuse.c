@@ -1,0 +1,176 @@
+/*
+  What a matrix and a result that have been in use before are given: another pattern of the same number of entries, and blocks of other sizes. All numbers are small integers, so that results
+  are exact.
+*/
+#include "mat_product.h"
+#include <stdlib.h>
+
+/* Has C the numbers of D? */
+static PetscErrorCode Equal(Mat C, Mat D, PetscBool *equal)
+{
+  Mat                local[2];
+  const PetscScalar *array[2];
+  PetscInt           ld[2], rows[2], cols[2];
+
+  PetscFunctionBeginUser;
+  for (int i = 0; i < 2; i++) {
+    PetscCall(MatDenseGetLocalMatrix(i ? D : C, &local[i]));
+    PetscCall(MatGetLocalSize(local[i], &rows[i], &cols[i]));
+    PetscCall(MatDenseGetLDA(local[i], &ld[i]));
+    PetscCall(MatDenseGetArrayRead(local[i], &array[i]));
+  }
+  *equal = (PetscBool)(rows[0] == rows[1] && cols[0] == cols[1]);
+  for (PetscInt j = 0; *equal && j < cols[0]; j++) {
+    for (PetscInt i = 0; i < rows[0]; i++) {
+      if (!(array[0][i + j * ld[0]] == array[1][i + j * ld[1]])) *equal = PETSC_FALSE;
+    }
+  }
+  for (int i = 0; i < 2; i++) PetscCall(MatDenseRestoreArrayRead(local[i], &array[i]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CreateMat(MatType type, PetscInt n, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, PETSC_DECIDE, PETSC_DECIDE, n, n));
+  PetscCall(MatSetType(*A, type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* B for that product with A, its numbers integers; free them with free() */
+static PetscErrorCode CreateBlock(int product, Mat A, PetscInt N, double **numbers, Mat *B)
+{
+  PetscInt  n;
+  PetscBool cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetSize(A, &n, NULL));
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCall(ProductNumbers(n, N, 21, numbers));
+  for (PetscInt i = 0; i < n * N; i++) (*numbers)[i] = (double)(i % 7 - 3);
+  PetscCall(ProductOperand(product, A, cuda ? MATDENSECUDA : MATDENSE, N, 0, *numbers, B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Two entries in each row, one of them `shift` columns away, preallocated anew */
+static PetscErrorCode FillRing(Mat A, PetscBool coo, PetscInt shift)
+{
+  PetscInt     n, first, end, *row, *col;
+  PetscScalar *val;
+  PetscCount   num = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetSize(A, &n, NULL));
+  PetscCall(MatSetUp(A));
+  PetscCall(MatGetOwnershipRange(A, &first, &end));
+  PetscCall(PetscMalloc3(2 * (end - first), &row, 2 * (end - first), &col, 2 * (end - first), &val));
+  for (PetscInt i = first; i < end; i++) {
+    row[num]   = i;
+    col[num]   = i;
+    val[num++] = 2;
+    row[num]   = i;
+    col[num]   = (i + shift) % n;
+    val[num++] = (PetscScalar)(i % 5 + 1);
+  }
+  if (coo) {
+    PetscCall(MatSetPreallocationCOO(A, num, row, col));
+    PetscCall(MatSetValuesCOO(A, val, INSERT_VALUES));
+  } else {
+    PetscCall(MatSeqAIJSetPreallocation(A, 2, NULL));
+    PetscCall(MatMPIAIJSetPreallocation(A, 2, NULL, 2, NULL));
+    for (PetscCount e = 0; e < num; e++) PetscCall(MatSetValue(A, row[e], col[e], val[e], INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(PetscFree3(row, col, val));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* PETSc has the same state for each of these patterns of a parallel matrix, whose blocks are others each time */
+static PetscErrorCode TestPreallocatedAgain(PetscBool coo)
+{
+  static const PetscInt shifts[] = {7, 29, 31, 13};
+  const PetscInt        n = 61, N = 5;
+  PetscBool             right[NUM_PRODUCTS] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
+  Mat                   ours, plain, B, C, D;
+  double               *numbers;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreateMat(MATAIJTCCUSPARSE, n, &ours));
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(shifts); s++) {
+    PetscCall(CreateMat(MATAIJ, n, &plain));
+    PetscCall(FillRing(ours, coo, shifts[s]));
+    PetscCall(FillRing(plain, coo, shifts[s]));
+    for (int product = 0; product <= PRODUCT_ATB; product++) {
+      PetscBool equal;
+
+      PetscCall(CreateBlock(product, ours, N, &numbers, &B));
+      PetscCall(ProductKinds()[product].multiply(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+      PetscCall(MatConvert(B, MATDENSE, MAT_INPLACE_MATRIX, &B));
+      PetscCall(ProductKinds()[product].multiply(plain, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
+      PetscCall(Equal(C, D, &equal));
+      if (!equal) right[product] = PETSC_FALSE;
+      free(numbers);
+      PetscCall(MatDestroy(&B));
+      PetscCall(MatDestroy(&C));
+      PetscCall(MatDestroy(&D));
+    }
+    PetscCall(MatDestroy(&plain));
+  }
+  PetscCall(MatTestFact((PetscBool)(right[PRODUCT_AB] && right[PRODUCT_ATB]), "preallocated again%s with other patterns of as many entries: A B %s, A^T B %s", coo ? ", COO," : "", right[PRODUCT_AB] ? "right" : "WRONG", right[PRODUCT_ATB] ? "right" : "WRONG"));
+  PetscCall(MatDestroy(&ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MAT_REUSE_MATRIX with a block of more columns than C, and of a matrix with more rows: an error, and the product as before afterwards */
+static PetscErrorCode TestOtherSizes(int product)
+{
+  const PetscInt n = 61, N = 5;
+  Mat            A[2], B, wrong[2], C, D;
+  double        *numbers;
+  PetscErrorCode ierr[2];
+  PetscBool      cuda, equal;
+
+  PetscFunctionBeginUser;
+  for (int a = 0; a < 2; a++) {
+    PetscCall(CreateMat(MATAIJTCCUSPARSE, n + 13 * a, &A[a]));
+    PetscCall(FillRing(A[a], PETSC_FALSE, 7));
+    PetscCall(CreateBlock(product, A[a], a ? N : 40, &numbers, &wrong[a]));
+    free(numbers);
+  }
+  PetscCall(MatTestIsCUDA(A[0], &cuda));
+  PetscCall(CreateBlock(product, A[0], N, &numbers, &B));
+  free(numbers);
+  if (!ProductIsParents(product, cuda)) {
+    PetscCall(ProductKinds()[product].multiply(A[0], B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatDuplicate(C, MAT_COPY_VALUES, &D));
+    PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+    for (int a = 0; a < 2; a++) ierr[a] = ProductKinds()[product].multiply(A[0], wrong[a], MAT_REUSE_MATRIX, PETSC_CURRENT, &C);
+    PetscCall(PetscPopErrorHandler());
+    PetscCall(ProductKinds()[product].multiply(A[0], B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(Equal(C, D, &equal));
+    PetscCall(MatTestFact((PetscBool)(ierr[0] == PETSC_ERR_ARG_SIZ && ierr[1] == PETSC_ERR_ARG_SIZ && equal), "%s, MAT_REUSE_MATRIX with a B of 40 columns in place of 5: error %d, of more rows: error %d; then that of before: %s", ProductKinds()[product].name, (int)ierr[0], (int)ierr[1],
+                          equal ? "right" : "WRONG"));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(MatDestroy(&B));
+  for (int a = 0; a < 2; a++) {
+    PetscCall(MatDestroy(&A[a]));
+    PetscCall(MatDestroy(&wrong[a]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TestProductReuse(void)
+{
+  PetscMPIInt size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(TestPreallocatedAgain(PETSC_FALSE));
+  PetscCall(TestPreallocatedAgain(PETSC_TRUE));
+  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) PetscCall(TestOtherSizes(product));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
