@@ -174,6 +174,12 @@ static tc_status cuda_synchronize(tc_stream stream)
   return TC_OK;
 }
 
+static tc_status cuda_drain(void)
+{
+  TC_CUDA(cudaDeviceSynchronize());
+  return TC_OK;
+}
+
 static int cuda_capturing(tc_stream stream)
 {
   cudaStreamCaptureStatus status;
@@ -220,7 +226,7 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_warm_up, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {"cuda", cuda_probe, cuda_warm_up, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -113,6 +113,7 @@ typedef struct {
   /* Work enqueued on `stream` from now on starts after everything enqueued on `other` so far; no host wait */
   tc_status (*wait)(tc_stream stream, tc_stream other);
   tc_status (*synchronize)(tc_stream stream);
+  tc_status (*drain)(void); // NULL on the host. Waits for everything that has been enqueued on the device, on whatever stream
   /* NULL on the host, these three: is the stream being captured, so that nothing may wait? And the time that the device takes between two points of a stream;
      time_end() waits for the second, and frees the stopwatch, on failure too. */
   int (*capturing)(tc_stream stream);

@@ -311,5 +311,6 @@ int main(int argc, char **args)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-only_choices", &only_choices, NULL));
   if (!only_choices) PetscCall(MatTestEachMatrix(CheckMatrix));
   PetscCall(CheckChoices());
+  PetscCall(CheckStreams());
   return MatTestEnd();
 }

@@ -119,6 +119,8 @@ typedef struct {
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
   PetscBool          lose_trials; /* for tests */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
+  PetscBool          has_stream;
+  tc_stream          stream; /* of the last product on the GPU, if there was one */
   MatTCStage         stage[MATTC_NUM_STAGES];
   const tc_backend  *stage_backend;
 } Mat_AIJTCCUSPARSE;

@@ -114,6 +114,19 @@ static PetscErrorCode MatTCRebuild(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side
 }
 
 /*
+  Products with one matrix share memory, where long rows are added up, say, and must not overlap. So the first on another stream than the one before, which may be gone by now, waits for the
+  device, unless it is being captured: then nothing may wait, and who captures orders the streams.
+*/
+static PetscErrorCode MatTCFollowStream(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream)
+{
+  PetscFunctionBegin;
+  if (tc->has_stream && tc->stream != stream && !backend->capturing(stream) && backend->drain() != TC_OK) PetscCall(MatTCFail(A, tc, side, "waiting for products on another stream", backend->last_error()));
+  tc->has_stream = PETSC_TRUE;
+  tc->stream     = stream;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   Key and checks that come before values. `usable` is false when the parent has to serve.
 */
 PetscErrorCode MatTCBegin(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend **backend, tc_key *key, tc_stream *stream, PetscBool *usable)
@@ -135,8 +148,11 @@ PetscErrorCode MatTCBegin(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
     PetscCall(MatTCDecline(A, tc, side, key, reason));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (*backend != tc_backend_host()) PetscCall(MatTCGetCurrentStream(stream));
-  *usable = PETSC_TRUE;
+  if (*backend != tc_backend_host()) {
+    PetscCall(MatTCGetCurrentStream(stream));
+    PetscCall(MatTCFollowStream(A, tc, side, *backend, *stream));
+  }
+  *usable = (PetscBool)!side->declined;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

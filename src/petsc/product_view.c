@@ -32,7 +32,8 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
   Level: intermediate
 
   Notes:
-  Takes effect at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
+  Takes effect at the next product, and where products are or were the parent's, at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. Of a parallel matrix
+  `MatTransposeMatMult()` is never the parent's, which would not look at new values. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
   `MAT_AIJTCCUSPARSE_SPMM_BITTCF` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
   for `fp64` only, and `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` for `bf16` and `fp16`, see `MatAIJTCCUSPARSESetPrecision()`.
 
@@ -44,7 +45,8 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
 
   Where there is no kernel for what is asked for, products are left to the parent type.
 
-  In `fp64` a dense matrix of one column is multiplied as a vector, by `MatMult()` or `MatMultTranspose()`, whatever the choice.
+  In `fp64` a dense matrix of one column is multiplied as a vector, by `MatMult()` or `MatMultTranspose()`, whatever the choice but
+  `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMM`, `MatAIJTCCUSPARSESetSpMMExactNonfinite()`, `MatMatMult()`, `MatProductSetFromOptions()`
 @*/
