@@ -182,9 +182,14 @@ static PetscErrorCode TestNames(const tc_matrix *S)
 static PetscErrorCode TestOtherBlocks(const tc_matrix *S)
 {
   Mat       A, plain;
-  PetscBool same[3];
+  PetscBool cuda, same[3];
 
   PetscFunctionBeginUser;
+  PetscCall(MatTestHasCUDA(&cuda));
+  if (cuda) {
+    PetscCall(MatTestSkip("-mat_seqaij_type: MATMPIAIJCUSPARSE is not made for it"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatTestCreate(S, MATAIJ, &plain));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_seqaij_type", MATSEQAIJPERM));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_eager", NULL));

@@ -7,15 +7,16 @@
 enum {
   NUM_STREAMS = 2,
   ROUNDS      = 50,
-  ROWS        = 150000
+  ROWS        = 150000,
+  LONGER      = 1 << 24 /* entries of vectors that take the device longer than the host needs for two products */
 };
 
-/* The product of each stream has the bits that it has alone */
+/* The product of each stream has the bits that it has alone. Both come to the device behind passes over long vectors, which end at about the same time, so that products are side by side if they may be. */
 PetscErrorCode CheckStreams(void)
 {
   tc_matrix          S;
   Mat                A;
-  Vec                x[NUM_STREAMS], y[NUM_STREAMS], alone[NUM_STREAMS];
+  Vec                x[NUM_STREAMS], y[NUM_STREAMS], alone[NUM_STREAMS], before[NUM_STREAMS];
   PetscDevice        device;
   PetscDeviceContext root, context[NUM_STREAMS];
   PetscMPIInt        size;
@@ -39,6 +40,8 @@ PetscErrorCode CheckStreams(void)
     PetscCall(MatTestRandom(x[i], (uint64_t)(31 + i), NULL));
     PetscCall(MatMult(A, x[i], alone[i]));
     PetscCall(MatMult(A, x[i], y[i])); /* so that all arrays are on the device */
+    PetscCall(VecCreateSeqCUDA(PETSC_COMM_SELF, LONGER, &before[i]));
+    PetscCall(VecSet(before[i], 0));
     same[i] = PETSC_TRUE;
     PetscCall(PetscDeviceContextCreate(&context[i]));
     PetscCall(PetscDeviceContextSetDevice(context[i], device));
@@ -47,9 +50,12 @@ PetscErrorCode CheckStreams(void)
   }
   PetscCall(PetscDeviceContextSynchronize(root));
   for (int r = 0; r < ROUNDS; r++) {
-    for (int i = 0; i < NUM_STREAMS; i++) {
-      PetscCall(PetscDeviceContextSetCurrentContext(context[i]));
-      PetscCall(MatMult(A, x[i], y[i]));
+    for (int i = 0; i < 2 * NUM_STREAMS; i++) {
+      const int s = i % NUM_STREAMS;
+
+      PetscCall(PetscDeviceContextSetCurrentContext(context[s]));
+      if (i < NUM_STREAMS) PetscCall(VecShift(before[s], 1));
+      else PetscCall(MatMult(A, x[s], y[s]));
     }
     PetscCall(PetscDeviceContextSetCurrentContext(root));
     for (int i = 0; i < NUM_STREAMS; i++) {
@@ -64,6 +70,7 @@ PetscErrorCode CheckStreams(void)
     PetscCall(VecDestroy(&x[i]));
     PetscCall(VecDestroy(&y[i]));
     PetscCall(VecDestroy(&alone[i]));
+    PetscCall(VecDestroy(&before[i]));
   }
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
