@@ -71,6 +71,11 @@ void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision pre
   }
 }
 
+static int number_class(double a)
+{
+  return isnan(a) ? 3 : isinf(a) ? (a > 0 ? 2 : 1) : 0;
+}
+
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound)
 {
   double worst = 0;
@@ -78,7 +83,8 @@ double tc_error_over_bound(int64_t n, const double *z, const long double *ref, c
   for (int64_t i = 0; i < n; ++i) {
     const long double error = fabsl(z[i] - ref[i]);
 
-    if (!isfinite(z[i])) return INFINITY;
+    if (number_class(z[i]) != number_class((double)ref[i])) return INFINITY;
+    if (!isfinite(z[i])) continue;
     if (error > 0 && (double)(error / bound[i]) > worst) worst = (double)(error / bound[i]);
   }
   return worst;
@@ -183,11 +189,6 @@ int64_t tc_first_different(int64_t n, const double *a, const double *b)
     if (memcmp(a + i, b + i, sizeof *a) != 0 && !(isnan(a[i]) && isnan(b[i]))) return i;
   }
   return n;
-}
-
-static int number_class(double a)
-{
-  return isnan(a) ? 3 : isinf(a) ? (a > 0 ? 2 : 1) : 0;
 }
 
 int64_t tc_first_other_class(int64_t n, const double *a, const double *b)

@@ -24,7 +24,7 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
 */
 void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision precision, int32_t segment, long double *ref, long double *bound);
 
-/* The largest |z - ref| / bound; 0 where both are 0, infinite for a NaN or an infinity in z */
+/* The largest |z - ref| / bound; 0 where both are 0, or both the same kind of non-finite, infinite for any other NaN or infinity in z, and for a number where there should be one of these */
 double tc_error_over_bound(int64_t n, const double *z, const long double *ref, const long double *bound);
 
 /* z = A x (y NULL) or y + A x straight from the rows, in the order of additions that docs/formats.md defines */
