@@ -163,6 +163,36 @@ static PetscErrorCode TestOtherSizes(int product)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* -matproduct_batch_size, how many columns are exchanged at a time: the same numbers, 0 is without it */
+static PetscErrorCode TestBatches(int product)
+{
+  static const char *const sizes[] = {"0", "1", "2", "9"};
+  const PetscInt           n = 61, N = 5;
+  PetscBool                right   = PETSC_TRUE, equal;
+  Mat                      A, B, C, D;
+  double                  *numbers;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreateMat(MATAIJTCCUSPARSE, n, &A));
+  PetscCall(FillRing(A, PETSC_FALSE, 29));
+  PetscCall(CreateBlock(product, A, N, &numbers, &B));
+  PetscCall(ProductKinds()[product].multiply(A, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+  for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
+    PetscCall(PetscOptionsSetValue(NULL, "-matproduct_batch_size", sizes[s]));
+    PetscCall(ProductKinds()[product].multiply(A, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
+    PetscCall(Equal(D, C, &equal));
+    if (!equal) right = PETSC_FALSE;
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-matproduct_batch_size"));
+  PetscCall(MatTestFact(right, "%s, -matproduct_batch_size 0, 1, 2 and 9: %s", ProductKinds()[product].name, right ? "right" : "WRONG"));
+  free(numbers);
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode TestProductReuse(void)
 {
   PetscMPIInt size;
@@ -172,5 +202,9 @@ PetscErrorCode TestProductReuse(void)
   PetscCall(TestPreallocatedAgain(PETSC_FALSE));
   PetscCall(TestPreallocatedAgain(PETSC_TRUE));
   for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) PetscCall(TestOtherSizes(product));
+  for (int product = 0; product <= PRODUCT_ATB; product++) {
+    if (size > 1) PetscCall(TestBatches(product));
+    else PetscCall(MatTestSkip("-matproduct_batch_size: several processes only"));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
