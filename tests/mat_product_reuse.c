@@ -38,18 +38,20 @@ static PetscErrorCode CreateMat(MatType type, PetscInt n, Mat *A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* B for that product with A, its numbers integers; free them with free() */
-static PetscErrorCode CreateBlock(int product, Mat A, PetscInt N, double **numbers, Mat *B)
+/* B for that product with A, its numbers integers */
+static PetscErrorCode CreateBlock(int product, Mat A, PetscInt N, Mat *B)
 {
   PetscInt  n;
   PetscBool cuda;
+  double   *numbers;
 
   PetscFunctionBeginUser;
   PetscCall(MatGetSize(A, &n, NULL));
   PetscCall(MatTestIsCUDA(A, &cuda));
-  PetscCall(ProductNumbers(n, N, 21, numbers));
-  for (PetscInt i = 0; i < n * N; i++) (*numbers)[i] = (double)(i % 7 - 3);
-  PetscCall(ProductOperand(product, A, cuda ? MATDENSECUDA : MATDENSE, N, 0, *numbers, B));
+  PetscCall(ProductNumbers(n, N, 21, &numbers));
+  for (PetscInt i = 0; i < n * N; i++) numbers[i] = (double)(i % 7 - 3);
+  PetscCall(ProductOperand(product, A, cuda ? MATDENSECUDA : MATDENSE, N, 0, numbers, B));
+  free(numbers);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -94,7 +96,6 @@ static PetscErrorCode TestPreallocatedAgain(PetscBool coo)
   const PetscInt        n = 61, N = 5;
   PetscBool             right[NUM_PRODUCTS] = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE};
   Mat                   ours, plain, B, C, D;
-  double               *numbers;
 
   PetscFunctionBeginUser;
   PetscCall(CreateMat(MATAIJTCCUSPARSE, n, &ours));
@@ -105,13 +106,12 @@ static PetscErrorCode TestPreallocatedAgain(PetscBool coo)
     for (int product = 0; product <= PRODUCT_ATB; product++) {
       PetscBool equal;
 
-      PetscCall(CreateBlock(product, ours, N, &numbers, &B));
+      PetscCall(CreateBlock(product, ours, N, &B));
       PetscCall(ProductKinds()[product].multiply(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
       PetscCall(MatConvert(B, MATDENSE, MAT_INPLACE_MATRIX, &B));
       PetscCall(ProductKinds()[product].multiply(plain, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
       PetscCall(Equal(C, D, &equal));
       if (!equal) right[product] = PETSC_FALSE;
-      free(numbers);
       PetscCall(MatDestroy(&B));
       PetscCall(MatDestroy(&C));
       PetscCall(MatDestroy(&D));
@@ -128,7 +128,6 @@ static PetscErrorCode TestOtherSizes(int product)
 {
   const PetscInt n = 61, N = 5;
   Mat            A[2], B, wrong[2], C, D;
-  double        *numbers;
   PetscErrorCode ierr[2];
   PetscBool      cuda, equal;
 
@@ -136,12 +135,10 @@ static PetscErrorCode TestOtherSizes(int product)
   for (int a = 0; a < 2; a++) {
     PetscCall(CreateMat(MATAIJTCCUSPARSE, n + 13 * a, &A[a]));
     PetscCall(FillRing(A[a], PETSC_FALSE, 7));
-    PetscCall(CreateBlock(product, A[a], a ? N : 40, &numbers, &wrong[a]));
-    free(numbers);
+    PetscCall(CreateBlock(product, A[a], a ? N : 40, &wrong[a]));
   }
   PetscCall(MatTestIsCUDA(A[0], &cuda));
-  PetscCall(CreateBlock(product, A[0], N, &numbers, &B));
-  free(numbers);
+  PetscCall(CreateBlock(product, A[0], N, &B));
   if (!ProductIsParents(product, cuda)) {
     PetscCall(ProductKinds()[product].multiply(A[0], B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
     PetscCall(MatDuplicate(C, MAT_COPY_VALUES, &D));
@@ -170,12 +167,11 @@ static PetscErrorCode TestBatches(int product)
   const PetscInt           n = 61, N = 5;
   PetscBool                right   = PETSC_TRUE, equal;
   Mat                      A, B, C, D;
-  double                  *numbers;
 
   PetscFunctionBeginUser;
   PetscCall(CreateMat(MATAIJTCCUSPARSE, n, &A));
   PetscCall(FillRing(A, PETSC_FALSE, 29));
-  PetscCall(CreateBlock(product, A, N, &numbers, &B));
+  PetscCall(CreateBlock(product, A, N, &B));
   PetscCall(ProductKinds()[product].multiply(A, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
   for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(sizes); s++) {
     PetscCall(PetscOptionsSetValue(NULL, "-matproduct_batch_size", sizes[s]));
@@ -186,7 +182,6 @@ static PetscErrorCode TestBatches(int product)
   }
   PetscCall(PetscOptionsClearValue(NULL, "-matproduct_batch_size"));
   PetscCall(MatTestFact(right, "%s, -matproduct_batch_size 0, 1, 2 and 9: %s", ProductKinds()[product].name, right ? "right" : "WRONG"));
-  free(numbers);
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&C));
