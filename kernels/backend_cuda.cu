@@ -194,8 +194,8 @@ struct tc_stopwatch {
 
   ~tc_stopwatch()
   {
-    if (begin) cudaEventDestroy(begin);
-    if (end) cudaEventDestroy(end);
+    if (begin && cudaEventDestroy(begin) != cudaSuccess) cudaGetLastError();
+    if (end && cudaEventDestroy(end) != cudaSuccess) cudaGetLastError();
   }
 };
 

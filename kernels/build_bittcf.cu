@@ -3,6 +3,7 @@
 #include "tc_memory.cuh"
 #include "tc_narrow.h"
 #include <cub/device/device_scan.cuh>
+#include <algorithm>
 #include <cstring>
 
 /* A build under way. Memory of its own comes piece by piece, as sizes become known; all of it goes back at the end. */
@@ -76,16 +77,19 @@ static tc_status tc_wait(const tc_build &B)
   return tc_cuda("tc_build_bittcf: wait for the device", cudaStreamSynchronize(B.stream));
 }
 
-/* In which order rows meet, and how many are long */
+/* In which order rows meet, and how many are long. Errors: TC_ERR_UNSUPPORTED where columns do not ascend within a row */
 static tc_status tc_choose_order(tc_build &B)
 {
-  const tc_csr_local *A = B.A;
+  enum { MOST_BLOCKS = 1024, ENTRIES = 16 }; // of a thread
+  const tc_csr_local *A      = B.A;
+  const int64_t       blocks = blocks_of(A->nnz, ENTRIES * tc_build_threads), all = blocks_of((int64_t)A->num_rows + 1, tc_build_threads);
 
   TC_CALL(tc_take_memory(B, [&](tc_cutter &C) { C.cut(B.news, 1); }));
   TC_CALL(tc_cuda("tc_build_bittcf: zeroing", cudaMemsetAsync(B.news, 0, sizeof *B.news, B.stream)));
-  TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, blocks_of((int64_t)A->num_rows + 1, tc_build_threads), tc_build_threads, B.stream, A->num_rows, A->row_ptr, A->col, A->row_order != nullptr, B.news));
+  TC_CALL(tc_launch("tc_build_bittcf_rows", tc_build_bittcf_rows_kernel, std::max(all, std::min(blocks, (int64_t)MOST_BLOCKS)), tc_build_threads, B.stream, A->num_rows, static_cast<int32_t>(A->nnz), A->row_ptr, A->col, A->row_order != nullptr, B.news));
   TC_CALL(tc_launch_grid("tc_build_bittcf_sample", tc_build_bittcf_sample_kernel, true, dim3((unsigned)blocks_of(TC_BITTCF_SAMPLE, tc_sample_warps), TC_BITTCF_MAX_ORDERS), tc_sample_threads, 0, B.stream, A->num_rows, A->row_ptr, A->col, A->row_order, B.news, B.answer));
   TC_CALL(tc_wait(B));
+  TC_CHECK(B.answer->disorder == 0, TC_ERR_UNSUPPORTED, TC_BITTCF_DISORDER);
   tc_bittcf_set_order(&B.T, &B.answer->order, &B.answer->sample, A->row_order != nullptr);
   B.T.num_long    = B.answer->num_long;
   B.T.num_windows = B.T.num_row_windows;

@@ -6,6 +6,7 @@
 #include "column_set.cuh"
 #include "merge_rows.cuh"
 #include "tc_bittcf_order.h"
+#include <cub/block/block_reduce.cuh>
 
 constexpr int tc_build_threads = 256, tc_build_warps = tc_build_threads / tc_warp_size;
 constexpr int tc_sample_threads = 128, tc_sample_warps = tc_sample_threads / tc_warp_size;
@@ -35,7 +36,8 @@ struct tc_lists_together {
 
 /* What thread blocks add up, zeros at first */
 struct tc_build_news {
-  uint32_t           sampled; // thread blocks that are done with the samples
+  uint32_t           sampled;   // thread blocks that are done with the samples
+  int32_t            disorder;  // entries whose column is not above the one in front of them, less those of them with which a row begins
   int32_t            num_long, num_segments, num_orders;
   tc_bittcf_order    order[TC_BITTCF_MAX_ORDERS];
   unsigned long long sample[TC_BITTCF_MAX_ORDERS][3]; // entries, groups, masks
@@ -44,7 +46,7 @@ struct tc_build_news {
 
 /* What the host gets to know */
 struct tc_build_answer {
-  int32_t          num_long, num_segments, long_windows;
+  int32_t          num_long, num_segments, long_windows, disorder;
   tc_bittcf_order  order;
   tc_bittcf_sample sample;
   tc_window_size   windows;
@@ -100,26 +102,50 @@ struct tc_column_range {
   __device__ __forceinline__ bool fits() const { return largest >= 0 && largest - smallest < tc_set_span; }
 };
 
-/*
-  tc_build_bittcf_rows_kernel - how many rows are long, and the orders to choose from
+using tc_block_sum = cub::BlockReduce<int, tc_build_threads>;
 
-  Work:   a row per thread; of the first block a warp per probed row, too
-  Lanes:  consecutive rows, entries of a probed row
-  Arrays: row_ptr [num_rows + 1]; col; news; all device
-  Writes: adds to news->num_long, which was 0; num_orders and order of news
-  Launch: tc_build_threads per block, 9 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf_order.h
+/*
+  A thread's part of the entries whose column is not above the one in front of them, less those with which a row begins: the sum over all threads is 0 where each row's columns ascend, and
+  more where those of one do not. Kernels that pack count on that order, with columns as places in shared memory.
 */
-static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_rows_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, bool ordered, tc_build_news *__restrict__ news)
+__device__ __forceinline__ int tc_disorder(int32_t num_rows, int32_t nnz, const int32_t *row_ptr, const int32_t *col, int64_t thread, int64_t threads)
+{
+  const auto descends = [=](int64_t e) { return __ldg(col + e) <= __ldg(col + e - 1); };
+  int        sum      = 0;
+
+#pragma unroll 4
+  for (int64_t e = thread + 1; e < nnz; e += threads) sum += descends(e);
+  if (thread < num_rows) {
+    const int32_t begin = row_ptr[thread];
+
+    if (begin > 0 && begin < row_ptr[thread + 1]) sum -= descends(begin);
+  }
+  return sum;
+}
+
+/*
+  tc_build_bittcf_rows_kernel - how many rows are long, whether all are in order, and the orders to choose from
+
+  Work:   a row per thread, entries in turns; of the first block a warp per probed row, too
+  Lanes:  consecutive rows, consecutive entries, entries of a probed row
+  Arrays: row_ptr [num_rows + 1]; col; news; all device
+  Writes: adds to num_long and disorder of news, which were 0; num_orders and order of news
+  Launch: tc_build_threads per block, a thread for each row at least; 9 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf_order.h
+*/
+static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_rows_kernel(int32_t num_rows, int32_t nnz, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, bool ordered, tc_build_news *__restrict__ news)
 {
   __shared__ int32_t           of_row[TC_BITTCF_PROBES][TC_BITTCF_LONG_ROW];
   __shared__ int64_t           away[TC_BITTCF_PROBES][TC_BITTCF_LONG_ROW];
   __shared__ tc_bittcf_strides strides[TC_BITTCF_PROBES];
   __shared__ tc_bittcf_order   order[TC_BITTCF_MAX_ORDERS];
+  __shared__ tc_block_sum::TempStorage memory;
   const int64_t                i    = (int64_t)blockIdx.x * tc_build_threads + threadIdx.x;
   const int                    lane = threadIdx.x % tc_warp_size, p = threadIdx.x / tc_warp_size;
   const int                    num_long = __syncthreads_count(i < num_rows && row_ptr[i + 1] - row_ptr[i] >= TC_BITTCF_LONG_ROW);
+  const int                    disorder = tc_block_sum(memory).Sum(tc_disorder(num_rows, nnz, row_ptr, col, i, (int64_t)gridDim.x * tc_build_threads));
 
   if (threadIdx.x == 0 && num_long > 0) atomicAdd(&news->num_long, num_long);
+  if (threadIdx.x == 0 && disorder != 0) atomicAdd(&news->disorder, disorder);
   if (blockIdx.x > 0) return;
   if (p < TC_BITTCF_PROBES) {
     const int32_t row = tc_bittcf_probed_row(num_rows, p), begin = row < num_rows && !ordered ? row_ptr[row] : 0, all = row < num_rows && !ordered ? row_ptr[row + 1] - begin : 0;
@@ -209,9 +235,10 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_build_bittcf_samp
   int                         own[3] = {0, 0, 0};
 
   tc_wait_for_kernel_before();
-  const int num = news->num_orders;
+  const int  num     = news->num_orders;
+  const bool ordered = news->disorder == 0;
 
-  if (o < num) {
+  if (o < num && ordered) {
     const tc_bittcf_order O       = news->order[o];
     const int32_t         sampled = tc_bittcf_sample_size(&O), row = i < sampled ? tc_bittcf_row_at(row_order, tc_bittcf_sampled_row(&O, num_rows, i, sampled, lane)) : -1;
     const int32_t         first   = row < 0 ? 0 : row_ptr[row];
@@ -241,6 +268,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_build_bittcf_samp
   const int best = tc_bittcf_best_order(num, sample);
 
   answer->num_long = news->num_long;
+  answer->disorder = news->disorder;
   answer->order    = news->order[best];
   answer->sample   = sample[best];
 }

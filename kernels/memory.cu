@@ -72,15 +72,22 @@ tc_status tc_memory_alloc(size_t bytes, void **memory)
   if (bytes == 0) return TC_OK;
   TC_CALL(get_pool(&pool));
   TC_CALL(take(pool, bytes, memory, pool->stream));
-  return tc_cuda("device memory", cudaStreamSynchronize(pool->stream));
+
+  const tc_status status = tc_cuda("device memory", cudaStreamSynchronize(pool->stream));
+
+  if (status != TC_OK) {
+    tc_memory_release(*memory);
+    *memory = nullptr;
+  }
+  return status;
 }
 
-/* cudaFree() waits for nobody when the memory comes from a pool */
+/* cudaFree() waits for nobody when the memory comes from a pool. An error, while a stream is captured for one, is nobody's that calls the runtime next. */
 void tc_memory_release(void *memory)
 {
   if (memory == nullptr) return;
-  cudaDeviceSynchronize();
-  cudaFree(memory);
+  if (cudaDeviceSynchronize() != cudaSuccess) cudaGetLastError();
+  if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
 }
 
 /* Pages are never given back to the system */

@@ -321,7 +321,7 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
   static tc_status (*const launch_of[])(const tc_hybrid *, const double *, bool, cudaStream_t) = {tc_launch_values<TC_PRECISION_F64>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_F32>, tc_launch_values<TC_PRECISION_BF16>,
                                                                                           tc_launch_values<TC_PRECISION_F16>};
 
-  const bool         searches = tc_hybrid_searches(H->repeats);
+  const bool         searches = tc_hybrid_searches(H);
 
   if (searches) TC_CALL(tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
   return launch_of[H->precision](H, csr_val, searches, on);

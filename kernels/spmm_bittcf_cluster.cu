@@ -1,4 +1,5 @@
 #include "bittcf_cluster_f64.cuh"
+#include "bittcf_ring.cuh"
 
 /*
   tc_spmm_bittcf_cluster_kernel - C = A B or C += A B over the clusters of a tc_bittcf with 16 small windows each. Each warp holds the tiles of a window in registers for all
@@ -87,17 +88,30 @@ static bool tc_windows_are_small(const tc_bittcf *T)
   return T->cluster_windows == 16 && T->widest_window <= TC_BITTCF_FEW_GROUPS;
 }
 
+/* Shared memory of two buffers for that many columns and of what goes with them, whatever B is */
+static inline int tc_cluster_most_bytes(const tc_bittcf *T, int columns)
+{
+  constexpr int sector = 32, more = sector - static_cast<int>(sizeof(double));
+  constexpr int of_warps = 16 * tc_listed_bytes<TC_BITTCF_FEWER_GROUPS>;
+
+  static_assert(of_warps >= 12 * tc_listed_bytes<TC_BITTCF_MOST_GROUPS> && of_warps >= TC_BITTCF_FEWEST_WINDOWS * tc_listed_bytes<TC_BITTCF_MORE_GROUPS>, "as much as any number of warps has");
+  return 2 * (more + columns * (sector * (T->widest_cluster | 1) + more) + columns / 4 * sector + sector) + tc_ring_bytes + of_warps;
+}
+
 /*
   Clusters save what their windows share of B, and the copy of B; a warp of tc_spmm_bittcf_kernel has less to wait for. That decides with up to 32 columns where windows are as soon done as the
-  5 groups of interpolation:40 (docs/performance-sectors.md, "Producers and consumers"; docs/performance-waits.md), unless all clusters are multiplied at the same time.
+  5 groups of interpolation:40 (docs/performance-sectors.md, "Producers and consumers"; docs/performance-waits.md), unless all clusters are multiplied at the same time. Not where a device has too
+  little shared memory for two buffers.
 */
 constexpr int32_t tc_soon_done = 8, tc_few_clusters = 64;
 
 extern "C" int tc_spmm_bittcf_cluster_suits(const void *view, int32_t n)
 {
-  const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
+  const tc_bittcf      *T = static_cast<const tc_bittcf *>(view);
+  const tc_device_size *size;
 
   if (T->num_clusters == 0 || T->precision != TC_PRECISION_F64) return 0;
+  if (tc_size_of_device("tc_spmm_bittcf_cluster_suits", &size) != TC_OK || tc_cluster_most_bytes(T, n <= 8 && !tc_windows_are_small(T) ? 8 : 16) > size->block_bytes) return 0;
   return !tc_windows_are_small(T) || T->widest_window > tc_soon_done || T->num_clusters <= tc_few_clusters || n > 32;
 }
 

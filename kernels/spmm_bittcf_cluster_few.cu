@@ -214,10 +214,12 @@ static tc_status tc_launch_few(const char *name, const tc_bittcf *T, const tc_sp
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(name, &size));
-  const int capacity = std::min((size->block_bytes - tc_ring_bytes - warps * tc_listed_bytes<most>) / tc_few_stages - static_cast<int>(dense.size), most_values) / 32 * 32, bytes = tc_few_stages * (static_cast<int>(dense.size) + capacity);
+  const int fixed = tc_ring_bytes + warps * tc_listed_bytes<most>, room = (size->block_bytes - fixed) / tc_few_stages - static_cast<int>(dense.size);
+
+  TC_CHECK(room >= 0, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, tc_few_stages * static_cast<int>(dense.size) + fixed, size->block_bytes);
+  const int capacity = std::min(room, most_values) / 32 * 32, bytes = tc_few_stages * (static_cast<int>(dense.size) + capacity);
 
   dense.stages = tc_few_stages;
-  TC_CHECK(capacity >= 0, TC_ERR_UNSUPPORTED, "%s: clusters need %d bytes of shared memory, a thread block has %d", name, bytes, size->block_bytes);
   TC_CALL(tc_allow_shared<kernel>(name));
   return tc_launch_line(name, kernel, true, std::min(T->num_clusters, size->num_sms), warps * tc_warp_size + tc_producers, bytes, stream, *T, tc_few_args{dense, static_cast<uint32_t>(capacity)}, tc_output_of(T, args, nullptr));
 }

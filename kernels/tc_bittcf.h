@@ -44,9 +44,12 @@ enum {
   TC_BITTCF_FEW_GROUPS   = 12, // the same for 16 warps of two thread blocks each
   TC_BITTCF_NARROW_GROUPS = 64, // the same in narrow precisions, whose kernels need not hold all
   TC_BITTCF_MOST_COLUMNS = 1 << 29, // of a matrix with clusters
-  TC_BITTCF_MOST_FOURS   = 224, // of a cluster: 16 columns of B of them twice are 227 KB
+  TC_BITTCF_MOST_FOURS   = 220, // of a cluster: 16 columns of B of them twice, and what lies beside them, are 227 KB
   TC_BITTCF_MOST_LISTED  = 880 // columns of a cluster in narrow precisions: 128 bytes of B of them twice, and two lists
 };
+
+/* What its builders say where they cannot serve */
+#define TC_BITTCF_DISORDER "columns that do not ascend within a row, or are in it twice, which format bittcf cannot hold"
 
 /* 16 bytes, read in one piece */
 typedef struct {

@@ -94,7 +94,7 @@ inline int tc_present_device(void)
   static const bool only_one = [] {
     int num;
 
-    return cudaGetDeviceCount(&num) == cudaSuccess && num == 1;
+    return cudaGetDeviceCount(&num) == cudaSuccess ? num == 1 : (cudaGetLastError(), false);
   }();
   int device = 0;
 
@@ -232,7 +232,11 @@ inline bool tc_kernels_wait(const void *kernel)
   const int               device = tc_present_device();
 
   if (device < 0 || device >= tc_counted_devices) return false;
-  if (known[device] == ASK) known[device] = cudaFuncGetAttributes(&compiled, kernel) == cudaSuccess && compiled.ptxVersion >= 90 ? YES : NO;
+  if (known[device] == ASK && cudaFuncGetAttributes(&compiled, kernel) != cudaSuccess) {
+    cudaGetLastError();
+    return false;
+  }
+  if (known[device] == ASK) known[device] = compiled.ptxVersion >= 90 ? YES : NO;
   return known[device] == YES;
 }
 

@@ -28,8 +28,8 @@
   F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
   of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
-  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. Refills that know of each other (tc_hybrid_repeats) leave an
-  empty dictionary as it is, but for every TC_HYBRID_LOOK_EVERYth.
+  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. In precision F64 refills that know of each other
+  (tc_hybrid_repeats) leave an empty dictionary as it is, but for every TC_HYBRID_LOOK_EVERYth.
 */
 #pragma once
 #include "tc_base.h"
@@ -105,11 +105,14 @@ typedef struct {
 
 /*
   Does the next refill search for values that repeat? On the device a search is a launch of its own, whose end the other waits for: 4 to 6 us, a third to a half of the refill of a small
-  matrix (docs/performance-conversion.md). What is not known yet, because the device has not come so far, may be what the search before found; any answer loses nothing.
+  matrix (docs/performance-conversion.md). What is not known yet, because the device has not come so far, may be what the search before found; any answer loses nothing. With another
+  precision than F64 it would: a value that is in the dictionary is not rounded, so there every refill searches.
 */
-static inline int tc_hybrid_searches(tc_hybrid_repeats *repeats)
+static inline int tc_hybrid_searches(const tc_hybrid *H)
 {
-  if (repeats == NULL) return 1;
+  tc_hybrid_repeats *repeats = H->repeats;
+
+  if (repeats == NULL || H->precision != TC_PRECISION_F64) return 1;
   if (repeats->distinct == 0 && ++repeats->since < TC_HYBRID_LOOK_EVERY) return 0;
   repeats->distinct = -1;
   repeats->since    = 0;

@@ -109,6 +109,78 @@ static PetscErrorCode TestOtherSide(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What fails on the first process alone is not for the others to know: the parent's part of a product makes no call that they would have to make, too */
+static PetscErrorCode TestFirstProcess(const Product *product)
+{
+  tc_matrix   S;
+  Mat         ours, plain;
+  PetscMPIInt rank;
+  PetscBool   same, works;
+  int         left;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(MatTestGenerate("stencil7", 6, &S));
+  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, &ours));
+  PetscCall(MatTestCreate(&S, MATAIJ, &plain));
+  tc_matrix_free(&S);
+  if (rank == 0) PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 1, &left));
+  PetscCall(product->same(ours, plain, &same));
+  PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 0, &left));
+  PetscCall(product->same(ours, plain, &works));
+  PetscCall(MatTestFact((PetscBool)(same && works), "a failure of the first process: %s %s, then %s", product->name, same ? "right" : "WRONG", works ? "right" : "WRONG"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Largest sum of a row of C = A^T B with B of ones */
+static PetscErrorCode TransposeTimesOnes(Mat A, Mat B, MatReuse reuse, Mat *C, PetscReal *norm)
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatTransposeMatMult(A, B, reuse, PETSC_DETERMINE, C));
+  PetscCall(MatNorm(*C, NORM_INFINITY, norm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A^T B that fails, then with other values and another matrix: PETSC's own product would keep the values that it had first */
+static PetscErrorCode TestTransposeWithBlock(void)
+{
+  const PetscInt N = 3;
+  tc_matrix      S;
+  Mat            A, other, B, C = NULL;
+  PetscScalar   *ones;
+  PetscInt       m, ld;
+  PetscReal      first, scaled, replaced;
+  int            left[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &S));
+  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, &A));
+  tc_matrix_free(&S);
+  PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &other));
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, PETSC_DETERMINE, N, NULL, &B));
+  PetscCall(MatDenseGetLDA(B, &ld));
+  PetscCall(MatDenseGetArrayWrite(B, &ones));
+  for (PetscInt i = 0; i < ld * N; i++) ones[i] = 1;
+  PetscCall(MatDenseRestoreArrayWrite(B, &ones));
+  for (int p = 0; p < 3; p++) PetscCall(MatAIJTCCUSPARSEArmFault(A, (tc_fault_point)p, 1, &left[p]));
+  PetscCall(TransposeTimesOnes(A, B, MAT_INITIAL_MATRIX, &C, &first));
+  for (int p = 0; p < 3; p++) PetscCall(MatAIJTCCUSPARSEArmFault(A, (tc_fault_point)p, 0, &left[p]));
+  PetscCall(MatScale(A, 4));
+  PetscCall(TransposeTimesOnes(A, B, MAT_REUSE_MATRIX, &C, &scaled));
+  PetscCall(MatScale(other, 8));
+  PetscCall(TransposeTimesOnes(other, B, MAT_REUSE_MATRIX, &C, &replaced));
+  PetscCall(MatTestFact((PetscBool)(first > 0 && PetscAbsReal(scaled - 4 * first) <= 100 * PETSC_MACHINE_EPSILON * scaled && PetscAbsReal(replaced - 8 * first) <= 100 * PETSC_MACHINE_EPSILON * replaced), "A^T B after a failure: with 4 A it is %g times, with another matrix, 8 A, %g times the first",
+                        (double)(scaled / first), (double)(replaced / first)));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&other));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
   static const struct {
@@ -133,5 +205,7 @@ int main(int argc, char **args)
     }
   }
   PetscCall(TestOtherSide());
+  for (size_t f = 0; f < PETSC_STATIC_ARRAY_LENGTH(products); f++) PetscCall(TestFirstProcess(&products[f]));
+  PetscCall(TestTransposeWithBlock());
   return MatTestEnd();
 }

@@ -311,6 +311,7 @@ int main(int argc, char **args)
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-only_choices", &only_choices, NULL));
   if (!only_choices) PetscCall(MatTestEachMatrix(CheckMatrix));
   PetscCall(CheckChoices());
+  PetscCall(CheckRefused());
   PetscCall(CheckStreams());
   return MatTestEnd();
 }

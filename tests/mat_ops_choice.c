@@ -1,4 +1,6 @@
 #include "mat_ops.h"
+#include <stdlib.h>
+#include <string.h>
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat);
 
@@ -55,6 +57,51 @@ static PetscErrorCode CheckBlockSize(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Bytes per entry of the hybrid format, by the view; 0 < block_size: set */
+static PetscErrorCode BytesPerEntry(const char generator[], PetscInt size, PetscInt block_size, double *bytes)
+{
+  static const char before[] = "slots and ";
+  Mat               ours, plain;
+  PetscBool         same;
+  char             *text;
+  const char       *at;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(generator, size, &ours, &plain));
+  if (block_size > 0) PetscCall(MatSetBlockSizes(ours, block_size, block_size));
+  PetscCall(MatAIJTCCUSPARSESetSpMV(ours, MAT_AIJTCCUSPARSE_SPMV_HYBRID));
+  PetscCall(MatTestSameProduct(ours, plain, &same));
+  PetscCall(MatTestViewText(ours, PETSC_VIEWER_ASCII_INFO_DETAIL, &text));
+  at     = text ? strstr(text, before) : NULL;
+  *bytes = same && at ? atof(at + sizeof(before) - 1) : 0;
+  free(text);
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Nodes whose size nobody has set are found, and make columns as small as if it had been; rows that only look like them in part are none */
+static PetscErrorCode CheckNodes(void)
+{
+  PetscMPIInt comm_size;
+  double      unset, set, smaller;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &comm_size));
+  if (comm_size > 1) {
+    PetscCall(MatTestSkip("nodes: where a process has whole ones"));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(BytesPerEntry("elasticity", 8, 0, &unset));
+  PetscCall(BytesPerEntry("elasticity", 8, 3, &set));
+  PetscCall(BytesPerEntry("elasticity", 8, 2, &smaller));
+  PetscCall(MatTestFact((PetscBool)(unset > 0 && unset == set && smaller > set), "nodes of three rows: %g bytes per entry if found, %g if set, %g if taken for nodes of two", unset, set, smaller));
+  PetscCall(BytesPerEntry("stencil7", 12, 0, &unset));
+  PetscCall(BytesPerEntry("stencil7", 12, 3, &set));
+  PetscCall(MatTestFact((PetscBool)(unset > 0 && unset < set), "nodes that there are not: %g bytes per entry, %g if taken for some", unset, set));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* On a GPU the 32nd product of an irregular pattern, or residual, is timed against cuSPARSE's unless a format was asked for; whatever wins, products stay right */
 static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const char what[], PetscErrorCode (*Product)(Mat, Mat, PetscBool *), PetscBool asked, PetscBool irregular)
 {
@@ -62,7 +109,7 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const ch
     PRODUCTS = 40
   };
   Mat       ours, plain;
-  PetscBool cuda, same, all = PETSC_TRUE, timed, tight, again;
+  PetscBool cuda, same, all = PETSC_TRUE, timed, tight, modelled, again;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(generator, size, &ours, &plain));
@@ -74,12 +121,13 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const ch
   }
   PetscCall(MatTestViewHas(ours, "timed after 32 products", &timed));
   PetscCall(MatTestViewHas(ours, "not timed against cuSPARSE", &tight));
+  PetscCall(MatTestViewHas(ours, "by a model of the device, not measured", &modelled));
   PetscCall(MatScale(ours, -2.0));
   PetscCall(MatScale(plain, -2.0));
   PetscCall(MatTestSameProduct(ours, plain, &same));
   PetscCall(MatTestSameResidual(ours, plain, &again));
-  PetscCall(MatTestFact((PetscBool)(all && same && again && timed == (PetscBool)(cuda && !asked && irregular) && tight == (PetscBool)(cuda && !asked && !irregular)), "%s, %d %s, %s: %s, then with new values %s; %s", generator, PRODUCTS, what, asked ? "format asked for" : "automatic", all ? "right" : "WRONG",
-                        same && again ? "right" : "WRONG", timed ? "timed" : tight ? "not timed, as the view says" : "not timed"));
+  PetscCall(MatTestFact((PetscBool)(all && same && again && timed == (PetscBool)(cuda && !asked && irregular) && tight == (PetscBool)(cuda && !asked && !irregular) && modelled == (PetscBool)(cuda && !timed)), "%s, %d %s, %s: %s, then with new values %s; %s, %s", generator, PRODUCTS, what, asked ? "format asked for" : "automatic", all ? "right" : "WRONG",
+                        same && again ? "right" : "WRONG", timed ? "timed" : tight ? "not timed, as the view says" : "not timed", modelled ? "times by a model" : "no model"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -165,6 +213,7 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckOption("cusparse", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckOption("parent", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckBlockSize());
+  PetscCall(CheckNodes());
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidualApart, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));

@@ -178,6 +178,46 @@ static PetscErrorCode CheckOptions(const tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Values that repeat after others that did not: the bits are those of a matrix that never had others, though refills do not always look for values that repeat */
+static PetscErrorCode CheckHistory(const tc_matrix *S)
+{
+  tc_matrix later = *S;
+  PetscBool same, all = PETSC_TRUE;
+  Mat       A, fresh;
+  Vec       x, y, z;
+  double   *numbers;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscMalloc1(S->nnz, &later.val));
+  for (int p = 0; p < NUM_PRECISIONS; p++) {
+    PetscCall(MatTestCreate(S, MATAIJTCCUSPARSE, &A));
+    PetscCall(MatAIJTCCUSPARSESetPrecision(A, (MatAIJTCCUSPARSEPrecision)p));
+    PetscCall(MatCreateVecs(A, &x, &y));
+    PetscCall(VecDuplicate(y, &z));
+    PetscCall(MatTestRandom(x, 11, &numbers));
+    PetscCall(MatMult(A, x, y));
+    for (int refill = 0; refill < 3; refill++) {
+      for (int64_t e = 0; e < S->nnz; e++) later.val[e] = (PetscScalar)(refill + (e / 3 % 2 ? 0.1 : 0.3)) /* a sample with any stride has both */;
+      PetscCall(MatTestCreate(&later, MATAIJTCCUSPARSE, &fresh));
+      PetscCall(MatAIJTCCUSPARSESetPrecision(fresh, (MatAIJTCCUSPARSEPrecision)p));
+      PetscCall(MatCopy(fresh, A, SAME_NONZERO_PATTERN));
+      PetscCall(MatMult(A, x, y));
+      PetscCall(MatMult(fresh, x, z));
+      PetscCall(VecEqual(y, z, &same));
+      if (!same) all = PETSC_FALSE;
+      PetscCall(MatDestroy(&fresh));
+    }
+    free(numbers);
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(VecDestroy(&z));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(MatTestFact(all, "the values before: products in each precision %s", all ? "do not depend on them" : "DEPEND ON THEM"));
+  PetscCall(PetscFree(later.val));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A format that does not round leaves products to the parent, and says so; on a GPU rounded products are never timed against the parent's */
 static PetscErrorCode CheckChoice(const tc_matrix *S)
 {
@@ -223,6 +263,7 @@ int main(int argc, char **args)
   tc_random_normal(S.nnz, 5, S.val);
   MatTestRound(S.nnz, S.val);
   PetscCall(CheckOptions(&S));
+  PetscCall(CheckHistory(&S));
   PetscCall(CheckChoice(&S));
   tc_matrix_free(&S);
   PetscCall(TestPrecisionOfDense());

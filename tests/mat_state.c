@@ -2,6 +2,7 @@
   The cache follows the matrix: after every operation that changes it the next product, and the next one with the transpose, is right and is counted as what it has
   to be - a hit, a refill of the values or a rebuild of the pattern. The counts are those of the matrix, or of its diagonal block on several processes.
 */
+#include <petsc/private/petscimpl.h> /* states, which no public function sets */
 #include "mat_state.h"
 
 static char help[] = "Tests the cache of MATAIJTCCUSPARSE.\n\n";
@@ -205,7 +206,7 @@ static PetscErrorCode TestDerived(MatType type, PetscBool transpose)
 {
   Mat       ours, plain, copy, part[2];
   Counts    counts;
-  PetscBool cuda, same[5], shown;
+  PetscBool cuda, same[5], shown, copy_shown;
   PetscInt  first, end;
   IS        rows;
 
@@ -224,16 +225,49 @@ static PetscErrorCode TestDerived(MatType type, PetscBool transpose)
     PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &copy));
     PetscCall(MatTestSameProduct(copy, plain, &same[3]));
     PetscCall(MatTestViewHas(ours, "type: ", &shown));
+    PetscCall(MatTestViewHas(copy, "type: ", &copy_shown));
+    PetscCall(MatSetOption(copy, MAT_NEW_NONZERO_LOCATIONS, PETSC_FALSE));
+    PetscCall(MatStoreValues(copy));
+    PetscCall(MatZeroEntries(copy));
+    PetscCall(MatRetrieveValues(copy));
+    if (same[3]) PetscCall(MatTestSameProduct(copy, plain, &same[3]));
     PetscCall(MatGetOwnershipRange(ours, &first, &end));
     PetscCall(ISCreateStride(PETSC_COMM_WORLD, (end - first + 1) / 2, first, 2, &rows));
     for (int m = 0; m < 2; m++) PetscCall(MatCreateSubMatrix(m ? plain : ours, rows, rows, MAT_INITIAL_MATRIX, &part[m]));
     PetscCall(MatTestSameProduct(part[0], part[1], &same[4]));
-    PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same[3] && same[4] && shown), "MatConvert in place to %s: product %s, transpose %s, residual %s, copy %s, part %s", type, same[0] ? "right" : "WRONG",
+    PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same[3] && same[4] && shown && copy_shown), "MatConvert in place to %s: product %s, transpose %s, residual %s, copy %s, part %s", type, same[0] ? "right" : "WRONG",
                           !transpose ? "not asked for" : same[1] ? "right" : "WRONG", same[2] ? "right" : "WRONG", same[3] ? "right" : "WRONG", same[4] ? "right" : "WRONG"));
     PetscCall(ISDestroy(&rows));
     PetscCall(MatDestroy(&copy));
     for (int m = 0; m < 2; m++) PetscCall(MatDestroy(&part[m]));
   }
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MatHeaderReplace() gives A the data of B, but a state of the values that may be the one at which B was packed */
+static PetscErrorCode TestHeaderReplace(void)
+{
+  Mat              ours, plain, B;
+  Counts           counts;
+  PetscObjectState state;
+  PetscBool        same[3];
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &B));
+  PetscCall(PetscObjectStateGet((PetscObject)ours, &state));
+  PetscCall(PetscObjectStateSet((PetscObject)B, state + 1));
+  PetscCall(MatTestSameProduct(B, plain, &same[0]));
+  PetscCall(MatTestSameTransposeProduct(B, plain, &same[1]));
+  PetscCall(MatScale(B, 3.0));
+  PetscCall(MatScale(plain, 3.0));
+  PetscCall(MatHeaderReplace(ours, &B));
+  PetscCall(MatTestSameProduct(ours, plain, &same[0]));
+  PetscCall(MatTestSameTransposeProduct(ours, plain, &same[1]));
+  PetscCall(MatTestSameResidual(ours, plain, &same[2]));
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2]), "MatHeaderReplace by a matrix that was packed in the state to come: product %s, transpose %s, residual %s", same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG", same[2] ? "right" : "WRONG"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -293,6 +327,7 @@ int main(int argc, char **args)
   PetscCall(TestConvert());
   PetscCall(TestDerived(MATAIJPERM, PETSC_TRUE));
   PetscCall(TestDerived(MATAIJSELL, PETSC_FALSE)); /* whose product with the transpose is wrong on one process, made of a plain matrix, too (PETSc 3.26.1) */
+  PetscCall(TestHeaderReplace());
   PetscCall(TestInvalidate());
   PetscCall(TestEager());
   return MatTestEnd();

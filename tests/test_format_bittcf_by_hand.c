@@ -160,6 +160,11 @@ static void order_by_hand(void **state)
     order[5] = i == 0 ? order[6] : i == 1 ? -1 : A.num_rows;
     assert_int_equal(tc_format_bittcf.build(&pattern, &T), TC_ERR_ARG);
   }
+  pattern.row_order = NULL;
+  for (int i = 0; i < 2; ++i) { // twice, and out of order, in the long row
+    A.col[A.row_ptr[1] + 100] = A.col[A.row_ptr[1] + 99] - i;
+    assert_int_equal(tc_format_bittcf.build(&pattern, &T), TC_ERR_UNSUPPORTED);
+  }
   tc_matrix_free(&A);
 }
 

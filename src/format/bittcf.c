@@ -359,6 +359,15 @@ static tc_status check_row_order(const tc_csr *A)
   return TC_OK;
 }
 
+/* What packs windows takes the first column of a row for its smallest, and each for another one */
+static tc_status check_columns(const tc_csr *A)
+{
+  for (int32_t i = 0; i < A->num_rows; ++i) {
+    for (int64_t k = A->row_ptr[i] + 1; k < A->row_ptr[i + 1]; ++k) TC_CHECK(A->col[k - 1] < A->col[k], TC_ERR_UNSUPPORTED, TC_BITTCF_DISORDER);
+  }
+  return TC_OK;
+}
+
 static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
 {
   uint16_t *length = NULL;
@@ -391,6 +400,7 @@ static tc_status bittcf_build(const tc_csr *A, void *view)
   tc_status status;
 
   TC_CALL(tc_csr_check(A));
+  TC_CALL(check_columns(A));
   TC_CALL(check_row_order(A));
   TC_CHECK(A->num_rows <= MAX_ROWS, TC_ERR_LIMIT, "%d rows, format bittcf holds at most %d", A->num_rows, MAX_ROWS);
   memset(view, 0, sizeof(tc_bittcf));

@@ -206,7 +206,7 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
   const tc_hybrid *H = view;
   lookup           T;
 
-  if (tc_hybrid_searches(H->repeats)) make_dictionary(H, csr_val);
+  if (tc_hybrid_searches(H)) make_dictionary(H, csr_val);
   look_up(H, &T);
   for (int64_t piece = 0; piece < (int64_t)H->num_segments + H->num_slices; ++piece) {
     tc_hybrid_lanes L;

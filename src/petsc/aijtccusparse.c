@@ -228,6 +228,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat A, MatAIJTCCUSPARSESpMV spmv)
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscValidLogicalCollectiveEnum(A, spmv, 2);
+  PetscCall(MatTCCheckChoice(A, (int)spmv, MatAIJTCCUSPARSESpMVs));
   if (tc) {
     MatTCSettings settings = tc->settings;
 
@@ -265,6 +266,7 @@ PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat A, MatAIJTCCUSPARSEArithmetic a
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscValidLogicalCollectiveEnum(A, arithmetic, 2);
+  PetscCall(MatTCCheckChoice(A, (int)arithmetic, MatAIJTCCUSPARSEArithmetics));
   if (tc) {
     MatTCSettings settings = tc->settings;
 
@@ -344,8 +346,8 @@ PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool propagate)
   Level: advanced
 
   Notes:
-  Needed after writing into arrays that were given to `MatCreateSeqAIJWithArrays()` or kept from a getter after they were restored, if neither
-  `MatAssemblyEnd()` nor `PetscObjectStateIncrease()` follows. The next product gathers the values again.
+  Needed after writing into arrays that were given to `MatCreateSeqAIJWithArrays()`, kept from a getter after they were restored, or multiplied between `MatSeqAIJGetArrayWrite()`, which
+  is when PETSc takes note, and the writing, if neither `MatAssemblyEnd()` nor `PetscObjectStateIncrease()` follows. The next product gathers the values again.
 
   A matrix that was left to the parent type because of an earlier failure is tried again.
 

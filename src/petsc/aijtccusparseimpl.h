@@ -145,6 +145,7 @@ PETSC_INTERN PetscErrorCode MatTCParentFind(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOf(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOp(Mat, const MatTCParent *, MatOperation, PetscErrorCodeFn **);
 PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
+PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
 PETSC_INTERN void           MatTCParentReset(void);
 
@@ -155,6 +156,7 @@ PETSC_INTERN PetscErrorCode MatTCContextRemove(Mat);
 PETSC_INTERN void           MatTCGetCounters(const MatTCSide *, tc_counters *);
 PETSC_INTERN PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *, MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *);
+PETSC_INTERN PetscErrorCode MatTCCheckChoice(Mat, int, const char *const[]);
 PETSC_INTERN PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCSettingsFromDatabase(Mat, MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat, PetscOptionItems);

@@ -83,6 +83,17 @@ PetscErrorCode MatTCContextRemove(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is that one of the values of an enumeration? `names` as for PetscOptionsEnum() */
+PetscErrorCode MatTCCheckChoice(Mat A, int value, const char *const names[])
+{
+  int num = 0;
+
+  PetscFunctionBegin;
+  while (names[num + 2]) num++; /* behind them the type and its prefix */
+  PetscCheck(value >= 0 && value < num, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_OUTOFRANGE, "%s %d, expected 0 to %d", names[num], value, num - 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Settings that change what is built make the next product build anew */
 PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *settings)
 {
@@ -145,7 +156,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
   PetscOptionsHeadEnd();
-  if (set) PetscCall(MatTCSetPropagation(propagate));
+  if (set) PetscCall(MatTCSetPropagationFor(A, propagate));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -118,7 +118,7 @@ static PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat A)
   const MatTCParent *parent;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentFind(A, &parent));
+  PetscCall(MatTCParentOf(A, &parent));
   if (parent->mpi) {
     Mat_AIJTCCUSPARSE *tc;
 
@@ -139,7 +139,7 @@ static PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
   const MatTCParent *parent;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentFind(A, &parent));
+  PetscCall(MatTCParentOf(A, &parent));
   if (parent->mpi) {
     Mat_AIJTCCUSPARSE *tc;
 

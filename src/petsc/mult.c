@@ -31,7 +31,7 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
     PetscLogDouble flops;
 
     PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-    flops = 2.0 * info.nz_used - (y ? 0.0 : (PetscLogDouble)side->nonempty_rows);
+    flops = 2.0 * info.nz_used - (y || (host && side == &tc->side[MATTC_TRANSPOSE]) ? 0.0 : (PetscLogDouble)side->nonempty_rows); /* as the parent's: on the host that of a transpose adds to zeros */
     PetscCall(host ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
   } else PetscCall(MatTCFail(A, tc, side, "a product", tc_last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -65,7 +65,7 @@ static PetscErrorCode MatTCMult(Mat A, MatOperation op, Vec x, Vec y, Vec z)
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
   if (!tc) { /* another object took the operations over without the context */
-    PetscCall(MatTCParentFind(A, &parent));
+    PetscCall(MatTCParentOf(A, &parent));
     PetscCall(MatTCParentMult(A, parent, op, x, y, z));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
@@ -139,6 +139,35 @@ static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MatResidual() itself looks at nothing: what MatMultAdd() asks of its arguments. */
+static PetscErrorCode MatTCResidualCheck(Mat A, Vec b, Vec x, Vec r)
+{
+  static const char *const names[] = {"x", "b", "r"};
+  const Vec                vecs[]  = {x, b, r};
+  PetscBool                assembled;
+  MatFactorType            factor;
+  PetscInt                 global[2], local[2];
+
+  PetscFunctionBegin;
+  PetscCall(MatAssembled(A, &assembled));
+  PetscCheck(assembled, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "MatResidual(): not for an unassembled matrix");
+  PetscCall(MatGetFactorType(A, &factor));
+  PetscCheck(factor == MAT_FACTOR_NONE, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "MatResidual(): not for a factored matrix");
+  PetscCheck(x != r, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_IDN, "MatResidual(): x and r must be different vectors");
+  PetscCall(MatGetSize(A, &global[1], &global[0]));
+  PetscCall(MatGetLocalSize(A, &local[1], &local[0]));
+  for (int v = 0; v < 3; v++) {
+    PetscInt N, n;
+
+    PetscCall(VecGetSize(vecs[v], &N));
+    PetscCall(VecGetLocalSize(vecs[v], &n));
+    PetscCheck(N == global[v > 0], PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_SIZ, "MatResidual(): %s has %" PetscInt_FMT " elements, expected %" PetscInt_FMT ", the %s of the matrix", names[v], N, global[v > 0], v > 0 ? "rows" : "columns");
+    PetscCheck(n == local[v > 0], PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "MatResidual(): %s has %" PetscInt_FMT " local elements, expected %" PetscInt_FMT ", the local %s of the matrix", names[v], n, local[v > 0], v > 0 ? "rows" : "columns");
+  }
+  PetscCall(VecSetErrorIfLocked(r, 4));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* r = b - A x in one pass; r may be b */
 PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat A, Vec b, Vec x, Vec r)
 {
@@ -147,7 +176,7 @@ PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat A, Vec b, Vec x, Vec r)
   PetscBool          done  = PETSC_FALSE;
 
   PetscFunctionBegin;
-  PetscCheck(x != r, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_IDN, "x and r must be different vectors");
+  PetscCall(MatTCResidualCheck(A, b, x, r));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc && tc->parent->mpi && !MatTCLeftToParent(tc)) PetscCall(MatTCResidualOfBlocks(A, tc, b, x, r, &done));
   else if (tc && !tc->parent->mpi) PetscCall(MatTCTry(A, tc, MATTC_FORWARD, -1, x, b, r, &done));

@@ -108,11 +108,19 @@ PetscErrorCode MatTCParentFind(Mat A, const MatTCParent **parent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same where an operation of ours runs, so that there is one */
+/* The same where an operation of ours runs, so that there is one. Copies of a matrix of such a derived type have the operations but no context: theirs begins with the parent's name. */
 PetscErrorCode MatTCParentOf(Mat A, const MatTCParent **parent)
 {
   PetscFunctionBegin;
   PetscCall(MatTCParentFind(A, parent));
+  for (int i = NUM_PARENTS - 1; i >= 0 && !*parent; i--) { /* the longer names first */
+    PetscBool derived;
+
+    PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, parents[i].type, &derived));
+    if (!derived) continue;
+    PetscCall(MatTCParentCapture(&parents[i]));
+    *parent = &parents[i];
+  }
   PetscCheck(*parent, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "Type %s is no parent of %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -172,6 +180,19 @@ static PetscErrorCode MatTCRegisterParents(PetscBool on)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* By an option of a matrix. Others than all processes together cannot say what a name creates. */
+PetscErrorCode MatTCSetPropagationFor(Mat A, PetscBool wanted)
+{
+  PetscMPIInt size, world_size;
+
+  PetscFunctionBegin;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world_size));
+  if (size == world_size) PetscCall(MatTCSetPropagation(wanted));
+  else PetscCall(PetscInfo(A, "-mat_aijtccusparse_propagate of a matrix of %d of %d processes is ignored\n", (int)size, (int)world_size));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatTCSetPropagation(PetscBool wanted)
 {
   PetscFunctionBegin;
@@ -195,7 +216,7 @@ PetscErrorCode MatTCPropagateFrom(Mat A, PetscBool cuda)
   PetscCall(PetscObjectGetOptions((PetscObject)A, &options));
   PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_propagate", &wanted, &set));
-  if (set) PetscCall(MatTCSetPropagation(wanted));
+  if (set) PetscCall(MatTCSetPropagationFor(A, wanted));
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world_size));
   if (cuda && propagation.wanted && size == world_size) PetscCall(MatTCRegisterParents(PETSC_TRUE));

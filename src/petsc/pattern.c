@@ -4,10 +4,55 @@
 #include "aijtccusparseimpl.h"
 
 enum {
-  MAX_ROW_GROUP = 6
+  MAX_ROW_GROUP = 6,
+  NODES_SEEN    = 16
 };
 
-/* Rows of a node, for the rows of the matrix or of its transpose: the block size, where it is small and divides them */
+/* Have all of `size` rows from `row` on the same columns? */
+static PetscBool MatTCIsNode(const PetscInt ia[], const PetscInt ja[], PetscInt row, PetscInt size)
+{
+  const PetscInt length = ia[row + 1] - ia[row];
+
+  for (PetscInt r = row + 1; r < row + size; r++) {
+    if (ia[r + 1] - ia[r] != length) return PETSC_FALSE;
+    for (PetscInt k = 0; k < length; k++) {
+      if (ja[ia[r] + k] != ja[ia[row] + k]) return PETSC_FALSE;
+    }
+  }
+  return PETSC_TRUE;
+}
+
+/* The most rows of a node that some nodes all over the matrix agree with, for matrices whose block size nobody has set; a wrong answer costs bytes, nothing else. Reads the host's pattern. */
+static PetscErrorCode MatTCFindNodes(Mat A, PetscInt *size)
+{
+  const PetscInt *ia, *ja;
+  PetscInt        m, entries;
+  PetscBool       done;
+
+  PetscFunctionBegin;
+  *size = 1;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  for (PetscInt group = MAX_ROW_GROUP; done && m > 0 && group > 1 && *size == 1; group--) {
+    const PetscInt nodes = m / group, seen = PetscMin(nodes, NODES_SEEN);
+    PetscInt       i     = 0;
+
+    if (m % group) continue;
+    for (entries = 0; i < seen; i++) {
+      const PetscInt row = group * (PetscInt)((PetscInt64)nodes * i / seen);
+
+      if (!MatTCIsNode(ia, ja, row, group)) break;
+      entries += ia[row + 1] - ia[row];
+    }
+    if (i == seen && entries > 0) *size = group;
+  }
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Rows of a node, for the rows of the matrix or of its transpose: the block size, where it is small and divides them, else what the pattern tells, for columns of a square matrix as
+  for its rows
+*/
 PetscErrorCode MatTCGetRowGroup(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSideId side, int32_t *row_group)
 {
   PetscInt size[MATTC_NUM_SIDES], rows[MATTC_NUM_SIDES];
@@ -16,6 +61,7 @@ PetscErrorCode MatTCGetRowGroup(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSideId 
   PetscCall(MatGetBlockSizes(A, &size[MATTC_FORWARD], &size[MATTC_TRANSPOSE]));
   PetscCall(MatGetLocalSize(A, &rows[MATTC_FORWARD], &rows[MATTC_TRANSPOSE]));
   if (size[side] < 2) size[side] = tc->block_size[side];
+  if (size[side] < 2 && (side == MATTC_FORWARD || rows[MATTC_FORWARD] == rows[MATTC_TRANSPOSE])) PetscCall(MatTCFindNodes(A, &size[side]));
   *row_group = size[side] > 1 && size[side] <= MAX_ROW_GROUP && rows[side] % size[side] == 0 ? (int32_t)size[side] : 1;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

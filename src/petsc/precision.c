@@ -47,6 +47,7 @@ PetscErrorCode MatAIJTCCUSPARSESetPrecision(Mat A, MatAIJTCCUSPARSEPrecision pre
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscValidLogicalCollectiveEnum(A, precision, 2);
+  PetscCall(MatTCCheckChoice(A, (int)precision, MatAIJTCCUSPARSEPrecisions));
   if (tc) {
     MatTCSettings settings = tc->settings;
 

@@ -122,6 +122,23 @@ static PetscErrorCode MatTCProductByParent(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others. `failed`: ours has, and the parent's is wanted */
+static PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, PetscBool failed)
+{
+  Mat D;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductCreate(A, B, NULL, &D));
+  PetscCall(MatProductSetType(D, type));
+  PetscCall(MatProductSetFromOptions(D));
+  PetscCall(MatProductSymbolic(D));
+  PetscCheck(!failed || D->ops->productnumeric != MatProductNumeric_AIJTCCUSPARSE, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A product that failed is ours again");
+  PetscCall(MatProductNumeric(D));
+  PetscCall(MatCopy(D, C, SAME_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
 {
   Mat_AIJTCCUSPARSE *tc;
@@ -143,44 +160,30 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
 
     PetscCall(MatTCDenseProduct(A, tc, &args, &done));
   }
-  if (!done) PetscCall(MatTCProductByParent(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others */
-static PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C)
-{
-  Mat D;
-
-  PetscFunctionBegin;
-  PetscCall(MatProductCreate(A, B, NULL, &D));
-  PetscCall(MatProductSetType(D, type));
-  PetscCall(MatProductSetFromOptions(D));
-  PetscCall(MatProductSymbolic(D));
-  PetscCall(MatProductNumeric(D));
-  PetscCall(MatCopy(D, C, SAME_NONZERO_PATTERN));
-  PetscCall(MatDestroy(&D));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  if (type == MATPRODUCT_AtB) PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* the parent would keep the values of the A that it has first */
+  else PetscCall(MatTCProductByParent(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatMatMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
-  PetscCall(MatTCProductOfOperands(MATPRODUCT_AB, A, B, C));
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_AB, A, B, C, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTransposeMatMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
-  PetscCall(MatTCProductOfOperands(MATPRODUCT_AtB, A, B, C));
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_AtB, A, B, C, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatMatTransposeMultNumeric_AIJTCCUSPARSE(Mat A, Mat B, Mat C)
 {
   PetscFunctionBegin;
-  PetscCall(MatTCProductOfOperands(MATPRODUCT_ABt, A, B, C));
+  PetscCall(MatTCProductOfOperands(MATPRODUCT_ABt, A, B, C, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -92,6 +92,7 @@ PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend
   const PetscBool transpose = (PetscBool)(args->type == MATPRODUCT_AtB), host = (PetscBool)(backend == tc_backend_host());
   MatTCSide      *side      = &tc->side[transpose ? MATTC_TRANSPOSE : MATTC_FORWARD];
   PetscBool       ours;
+  PetscErrorCode  ierr;
   MatTCColumn     b, c;
 
   PetscFunctionBegin;
@@ -100,10 +101,11 @@ PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend
   PetscCall(PetscLogEventBegin(MATTC_Dense, args->C, 0, 0, 0));
   PetscCall(MatTCColumnGet(args->B, MATTC_READ, host, &tc->dense.column_of_b, &b));
   PetscCall(MatTCColumnGet(args->C, MATTC_WRITE, host, &tc->dense.column_of_c, &c));
-  PetscCall(MatTCTry(A, tc, transpose ? MATTC_TRANSPOSE : MATTC_FORWARD, 1, b.vec, NULL, c.vec, &ours));
-  if (!ours) PetscCall(MatTCParentMult(A, tc->parent, transpose ? MATOP_MULT_TRANSPOSE : MATOP_MULT, b.vec, NULL, c.vec));
+  ierr = MatTCTry(A, tc, transpose ? MATTC_TRANSPOSE : MATTC_FORWARD, 1, b.vec, NULL, c.vec, &ours);
+  if (ierr == PETSC_SUCCESS && !ours) ierr = MatTCParentMult(A, tc->parent, transpose ? MATOP_MULT_TRANSPOSE : MATOP_MULT, b.vec, NULL, c.vec);
   PetscCall(MatTCColumnRestore(&c));
   PetscCall(MatTCColumnRestore(&b));
+  PetscCall(ierr); /* B and C are theirs again who own them */
   PetscCall(PetscLogEventEnd(MATTC_Dense, args->C, 0, 0, 0));
   if (ours) ++tc->dense.retired;
   if (ours && side->plan && tc_plan_kernel(side->plan)) tc->dense.column = tc_plan_kernel(side->plan)->name; /* a trial may have ended with the parent */

@@ -58,6 +58,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat A, MatAIJTCCUSPARSESpMM spmm)
   PetscFunctionBegin;
   PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, spmm, 2);
+  PetscCall(MatTCCheckChoice(A, (int)spmm, MatAIJTCCUSPARSESpMMs));
   if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
   settings.spmm = spmm;
   PetscCall(MatTCSetSettings(tc, &settings));

@@ -37,6 +37,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat A, MatAIJTCCUSPARSEReorder reo
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscValidLogicalCollectiveEnum(A, reorder, 2);
+  PetscCall(MatTCCheckChoice(A, (int)reorder, MatAIJTCCUSPARSEReorders));
   if (tc) {
     MatTCSettings settings = tc->settings;
 

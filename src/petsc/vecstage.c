@@ -128,6 +128,23 @@ static PetscErrorCode MatTCWrapRestore(MatTCWrap *w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  z = A^T x by MATSEQAIJ, which begins with VecSet(): of a vector of several processes, of which A may be a block, a PETSc made for debugging asks all of them in there, and others, whose
+  blocks are ours, would not answer
+*/
+static PetscErrorCode MatTCParentMultTransposeOnHost(Mat A, PetscErrorCodeFn *f, Vec x, Vec z)
+{
+  Vec local;
+
+  PetscFunctionBegin;
+  PetscCall(VecCreateLocalVector(z, &local));
+  PetscCall(VecGetLocalVector(z, local));
+  PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, local));
+  PetscCall(VecRestoreLocalVector(z, local));
+  PetscCall(VecDestroy(&local));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The parent's product: z = op(A) x, or z = y + op(A) x where `op` adds; y may be z */
 PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op, Vec x, Vec y, Vec z)
 {
@@ -141,6 +158,7 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
   PetscCall(MatBoundToCPU(A, &bound));
   if (!parent->cuda || parent->mpi || bound) {
     if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, x, y, z));
+    else if (op == MATOP_MULT_TRANSPOSE && !parent->mpi) PetscCall(MatTCParentMultTransposeOnHost(A, f, x, z));
     else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, z));
     PetscFunctionReturn(PETSC_SUCCESS);
   }

@@ -66,6 +66,21 @@ static PetscErrorCode MatTCViewTrial(const MatTCSide *side, PetscViewer viewer)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What MatMult() is taken to take as long as nobody has timed it */
+static PetscErrorCode MatTCViewModel(const MatTCSide *side, PetscViewer viewer)
+{
+  char        worth[64] = "is never paid off";
+  tc_detail   detail;
+  tc_modelled model;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetDetail(side, &detail));
+  if (!tc_plan_model(side->plan, detail.value_bytes, &model)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (model.break_even > 0) PetscCall(PetscSNPrintf(worth, sizeof(worth), "is paid off after %.0f products", ceil(model.break_even)));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  by a model of the device, not measured: %.2g ms, cuSPARSE %.2g ms; conversion, %.2g ms, %s\n", model.ours_ms, model.theirs_ms, model.conversion_ms, worth));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What was chosen for that side; the words are those of `words`, which may be NULL, the numbers sums over all blocks of all processes */
 static PetscErrorCode MatTCViewSide(const Mat_AIJTCCUSPARSE *tc, const char name[], const MatTCSide *words, const PetscInt64 total[NUM_SUMS], PetscViewer viewer)
 {
@@ -84,7 +99,10 @@ static PetscErrorCode MatTCViewSide(const Mat_AIJTCCUSPARSE *tc, const char name
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%.3f slots and %.2f bytes per nonzero\n", name, (double)total[SUM_SLOTS] / (double)total[SUM_NONZEROS], (double)total[SUM_BYTES] / (double)total[SUM_NONZEROS]));
   }
   if (words && words->plan && words->trial.timed) PetscCall(MatTCViewTrial(words, viewer));
-  else if (words && words->plan && !name[0] && MatTCMayTry(tc, words) && !tc_plan_in_doubt(words->plan)) PetscCall(PetscViewerASCIIPrintf(viewer, "  not timed against cuSPARSE, which has never been faster where columns are packed so tightly\n"));
+  else if (words && words->plan && !name[0] && tc_plan_kernel(words->plan)) {
+    if (MatTCMayTry(tc, words) && !tc_plan_in_doubt(words->plan)) PetscCall(PetscViewerASCIIPrintf(viewer, "  not timed against cuSPARSE, which has never been faster where columns are packed so tightly\n"));
+    PetscCall(MatTCViewModel(words, viewer));
+  }
   if (total[SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %sMatMult() of %" PetscInt64_FMT " local matrices left to cuSPARSE, which was faster: the bits are cuSPARSE's, and what was packed for it was given back\n", name, total[SUM_LOST]));
   if (total[SUM_DECLINED]) {
     PetscCall(PetscViewerASCIIPrintf(viewer, "  %s%" PetscInt64_FMT " of the local matrices left to %s%s%s\n", name, total[SUM_DECLINED], tc->parent->type, told ? ": " : "", told ? words->reason : ""));

@@ -5,7 +5,7 @@ tc_verdict tc_cache_check(const tc_cache *cache, const tc_key *key)
   const tc_key *have = &cache->key;
 
   if (!cache->valid_pattern || have->id != key->id || have->pattern != key->pattern || have->nnz != key->nnz) return TC_CACHE_REBUILD;
-  if (!cache->valid_values || have->state != key->state || have->values != key->values || have->generation != key->generation) return TC_CACHE_REFILL;
+  if (!cache->valid_values || have->state != key->state || have->values != key->values || have->generation != key->generation || have->holder != key->holder) return TC_CACHE_REFILL;
   return TC_CACHE_HIT;
 }
 

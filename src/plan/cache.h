@@ -12,6 +12,7 @@ typedef struct {
   int64_t     nnz;        // stored entries
   const void *values;     // where the source keeps its values
   int64_t     generation; // raised by whoever knows of a change that the states do not show
+  const void *holder;     // what the object is called by; its value states begin anew where data moves to another
 } tc_key;
 
 typedef enum { TC_CACHE_HIT, TC_CACHE_REFILL, TC_CACHE_REBUILD } tc_verdict;

@@ -36,6 +36,14 @@ typedef struct {
 /* What a product of the parent's, from CSR in that scalar, takes at least on that device: by its bytes where they come from memory, else by its calls; 0: not known */
 double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
 
+/* Times of one product, and of a conversion with its first values, and after how many products that is paid off; 0 if never */
+typedef struct {
+  double ours_ms, theirs_ms, conversion_ms, break_even;
+} tc_modelled;
+
+/* The same by a model of the device, for matrices that nobody times: of the hybrid format, whose values take so many bytes. Returns whether there is one. */
+int tc_choose_by_model(int sm, tc_scalar scalar, const tc_stats *stats, int64_t value_bytes, tc_modelled *model);
+
 /*
   Is it worth timing the other way at all? Columns packed into 2 bytes per entry or less, or into 2.5 with the lists of rows, are regular; of the 79 matrices of
   docs/gpu-report.md cuSPARSE was faster on none of these, and on some of those with more, from id2003_aug on, which has 2.38, and 2.67 with the lists.

@@ -341,6 +341,11 @@ double tc_plan_parent_floor_ms(const tc_plan *plan)
   return tc_choose_parent_floor_ms(plan->sm, plan->scalar, &plan->stats);
 }
 
+int tc_plan_model(const tc_plan *plan, int64_t value_bytes, tc_modelled *model)
+{
+  return tc_choose_by_model(plan->sm, plan->scalar, &plan->stats, value_bytes, model);
+}
+
 int tc_plan_in_doubt(const tc_plan *plan)
 {
   return tc_choose_in_doubt(&plan->stats);
