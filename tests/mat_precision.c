@@ -197,7 +197,7 @@ static PetscErrorCode CheckHistory(const tc_matrix *S)
     PetscCall(MatTestRandom(x, 11, &numbers));
     PetscCall(MatMult(A, x, y));
     for (int refill = 0; refill < 3; refill++) {
-      for (int64_t e = 0; e < S->nnz; e++) later.val[e] = (PetscScalar)(refill + (e / 3 % 2 ? 0.1 : 0.3)) /* a sample with any stride has both */;
+      for (int64_t e = 0; e < S->nnz; e++) later.val[e] = (PetscScalar)(refill + (e / 3 % 2 ? 0.1 : 0.3)); /* a sample with any stride has both */
       PetscCall(MatTestCreate(&later, MATAIJTCCUSPARSE, &fresh));
       PetscCall(MatAIJTCCUSPARSESetPrecision(fresh, (MatAIJTCCUSPARSEPrecision)p));
       PetscCall(MatCopy(fresh, A, SAME_NONZERO_PATTERN));
