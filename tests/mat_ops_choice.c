@@ -1,4 +1,5 @@
 #include "mat_ops.h"
+#include <petsc/private/matimpl.h> /* where the newest values are, which no public function tells */
 #include <stdlib.h>
 #include <string.h>
 
@@ -204,6 +205,93 @@ static PetscErrorCode CheckSettingsStay(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Are the newest values of all blocks of the host alone? */
+static PetscErrorCode IsHostsAlone(Mat A, PetscBool *alone)
+{
+  PetscMPIInt size;
+  Mat         blocks[2] = {A, NULL};
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (size > 1) PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
+  *alone = PETSC_TRUE;
+  for (int b = 0; b < 2; b++) {
+    if (blocks[b] && blocks[b]->offloadmask != PETSC_OFFLOAD_CPU) *alone = PETSC_FALSE;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A B and A^T B with a B of seven columns, by products with vectors */
+static PetscErrorCode SameBlocks(Mat A, PetscBool cuda, PetscBool *same)
+{
+  const PetscInt N = 7;
+  PetscInt       m, n;
+  PetscBool      equal[2];
+  Mat            B, C;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  for (int transpose = 0; transpose < 2; transpose++) {
+    PetscCall(MatCreateDense(PETSC_COMM_WORLD, transpose ? m : n, PETSC_DECIDE, PETSC_DETERMINE, N, NULL, &B));
+    if (cuda) PetscCall(MatConvert(B, MATDENSECUDA, MAT_INPLACE_MATRIX, &B));
+    PetscCall(MatSetRandom(B, NULL));
+    PetscCall((transpose ? MatTransposeMatMult : MatMatMult)(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C));
+    PetscCall((transpose ? MatTransposeMatMultEqual : MatMatMultEqual)(A, B, C, 3, &equal[transpose]));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+  }
+  *same = (PetscBool)(equal[0] && equal[1]);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -mat_aijtccusparse_keep_csr false: products of all kinds, with new values and a new pattern, without what the parent keeps on the device; where it is there, it is used */
+static PetscErrorCode CheckKeepCSR(void)
+{
+  enum {
+    FIRST,
+    VALUES,
+    PATTERN,
+    SCALED, /* by the parent, on the device */
+    KEPT,
+    NUM_STEPS
+  };
+  Mat       ours, plain;
+  PetscBool cuda, same[4], alone[NUM_STEPS], right = PETSC_TRUE, told = PETSC_TRUE;
+  PetscInt  row, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair("rmat", 8, &ours, &plain));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_keep_csr", "false"));
+  PetscCall(MatSetFromOptions(ours));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_keep_csr"));
+  for (int step = FIRST; step < NUM_STEPS; step++) {
+    if (step == KEPT) PetscCall(MatAIJTCCUSPARSESetKeepCSR(ours, PETSC_TRUE));
+    for (int m = 0; m < 2; m++) {
+      const Mat A = m ? plain : ours;
+
+      if (step == SCALED) PetscCall(MatScale(A, 2.0));
+      if (step == FIRST || step == SCALED) continue;
+      PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+      PetscCall(MatGetOwnershipRange(A, &row, &end));
+      if (row < end) PetscCall(MatSetValue(A, row, step == PATTERN ? 200 : row, 4.5, ADD_VALUES));
+      PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+    }
+    PetscCall(MatTestSameProduct(ours, plain, &same[0]));
+    PetscCall(MatTestSameTransposeProduct(ours, plain, &same[1]));
+    PetscCall(MatTestSameResidual(ours, plain, &same[2]));
+    PetscCall(SameBlocks(ours, cuda, &same[3]));
+    for (int s = 0; s < 4; s++) right = (PetscBool)(right && same[s]);
+    PetscCall(IsHostsAlone(ours, &alone[step]));
+  }
+  if (cuda) told = (PetscBool)(alone[FIRST] && alone[VALUES] && alone[PATTERN] && !alone[SCALED] && !alone[KEPT]);
+  PetscCall(MatTestFact((PetscBool)(right && told), "-mat_aijtccusparse_keep_csr false: products %s, the device %s of the parent's arrays until something asks for them", right ? "right" : "WRONG", told ? "has none" : "HAS SOME"));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode CheckChoices(void)
 {
   PetscFunctionBeginUser;
@@ -214,6 +302,7 @@ PetscErrorCode CheckChoices(void)
   PetscCall(CheckOption("parent", "aij: asked for", "aijcusparse: asked for"));
   PetscCall(CheckBlockSize());
   PetscCall(CheckNodes());
+  PetscCall(CheckKeepCSR());
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "residuals", MatTestSameResidualApart, PETSC_FALSE, PETSC_TRUE));
   PetscCall(CheckTrial("rmat", 8, "products", MatTestSameProduct, PETSC_TRUE, PETSC_TRUE));

@@ -42,7 +42,7 @@ typedef struct {
   MatAIJTCCUSPARSESpMV       spmv;
   MatAIJTCCUSPARSEArithmetic arithmetic;
   MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
-  PetscBool                  eager;
+  PetscBool                  eager, drop_csr;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
@@ -216,6 +216,7 @@ typedef struct {
 PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetSizes(Mat, MatTCPattern *);
+PETSC_INTERN PetscBool      MatTCSparesDevice(Mat, const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetLocal(Mat, const tc_backend *, tc_stream, MatTCPattern *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCPatternRestore(Mat, const tc_backend *, MatTCPattern *);
 

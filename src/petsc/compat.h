@@ -120,6 +120,12 @@ static inline PetscErrorCode MatTCVecSetPinned(Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has the device no values of the matrix, or older ones than the host? No public function tells */
+static inline PetscBool MatTCIsHostsAlone(Mat A)
+{
+  return (PetscBool)(A->offloadmask == PETSC_OFFLOAD_CPU);
+}
+
 /* The device pattern of a parent on the GPU, all row offsets; getting brings it up to date. 3.26 keeps it in PetscInt, the releases before in int. */
 #if PetscDefined(HAVE_CUDA) && (PETSC_VERSION_LT(3, 26, 0) || !PetscDefined(USE_64BIT_INDICES))
   #define MATTC_DEVICE_PATTERN                       1

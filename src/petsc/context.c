@@ -109,6 +109,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
 {
   PetscOptions options;
   const char  *prefix;
+  PetscBool    keep_csr = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(settings, sizeof(*settings)));
@@ -118,6 +119,8 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_arithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum *)&settings->arithmetic, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_precision", MatAIJTCCUSPARSEPrecisions, (PetscEnum *)&settings->precision, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_keep_csr", &keep_csr, NULL));
+  settings->drop_csr = (PetscBool)!keep_csr;
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm_reorder", MatAIJTCCUSPARSEReorders, (PetscEnum *)&settings->reorder, NULL));
@@ -131,7 +134,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   MatTCSettings           settings;
   MatAIJTCCUSPARSEBackend backend;
   PetscErrorCodeFn       *f;
-  PetscBool               propagate = PETSC_TRUE, set;
+  PetscBool               propagate = PETSC_TRUE, keep_csr, set;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentOf(A, &parent));
@@ -141,6 +144,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
   backend  = parent->cuda ? MAT_AIJTCCUSPARSE_BACKEND_CUDA : MAT_AIJTCCUSPARSE_BACKEND_HOST;
   settings = tc->settings;
+  keep_csr = (PetscBool)!settings.drop_csr;
   PetscOptionsHeadBegin(PetscOptionsObject, "AIJTCCUSPARSE options");
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
   if (set && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
@@ -151,11 +155,13 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of products with vectors and dense matrices", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_keep_csr", "Have the CSR arrays on the GPU, too", "MatAIJTCCUSPARSESetKeepCSR", keep_csr, &keep_csr, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
   PetscOptionsHeadEnd();
+  settings.drop_csr = (PetscBool)!keep_csr;
   if (set) PetscCall(MatTCSetPropagationFor(A, propagate));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);

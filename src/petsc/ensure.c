@@ -205,6 +205,23 @@ static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same with values of the host, for a matrix on the GPU that does without the parent's copy of them */
+static PetscErrorCode MatTCRefillFromHost(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const PetscScalar *values, const tc_key *key, tc_verdict verdict, tc_stream stream)
+{
+  const size_t bytes  = (size_t)key->nnz * sizeof(*values);
+  void        *sent   = NULL;
+  tc_status    status = tc_from_backend(backend, backend->alloc(bytes, &sent));
+
+  PetscFunctionBegin;
+  if (status == TC_OK && bytes > 0) status = tc_from_backend(backend, backend->upload(sent, values, bytes, stream));
+  if (status == TC_OK) {
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)bytes));
+    PetscCall(MatTCRefill(A, tc, side, backend, (const PetscScalar *)sent, key, verdict, stream));
+  } else PetscCall(MatTCFail(A, tc, side, "sending the values", tc_last_error()));
+  backend->release(sent);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Makes what is packed for that side current. `ready` is false when the parent has to serve. */
 PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_stream *stream, PetscBool *ready)
 {
@@ -212,12 +229,13 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
   const PetscScalar *values;
   tc_key             key;
   tc_verdict         verdict;
-  PetscBool          host;
+  PetscBool          host, sent;
 
   PetscFunctionBegin;
   PetscCall(MatTCBegin(A, tc, side, &backend, &key, stream, ready));
   if (!*ready) PetscFunctionReturn(PETSC_SUCCESS);
-  host = (PetscBool)(backend == tc_backend_host());
+  sent = (PetscBool)(backend != tc_backend_host() && MatTCSparesDevice(A, tc));
+  host = (PetscBool)(sent || backend == tc_backend_host());
   if (host) PetscCall(MatSeqAIJGetArrayRead(A, &values));
   else PetscCall(MatTCGetDeviceValues(A, &values));
   key.values = values;
@@ -229,7 +247,7 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
   } else {
     if (verdict == TC_CACHE_REBUILD && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
     side->prepared = PETSC_FALSE;
-    if (!side->declined) PetscCall(MatTCRefill(A, tc, side, backend, values, &key, verdict, *stream));
+    if (!side->declined) PetscCall((sent ? MatTCRefillFromHost : MatTCRefill)(A, tc, side, backend, values, &key, verdict, *stream));
   }
   side->stream = *stream;
   if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &values));

@@ -121,6 +121,47 @@ static tc_status MatTCUploadRows(const tc_backend *backend, const int32_t *row_p
   return tc_from_backend(backend, backend->upload((char *)P->uploaded + rows, col, cols, stream));
 }
 
+/*@
+  MatAIJTCCUSPARSESetKeepCSR - Does a matrix of type `MATAIJTCCUSPARSE` on the GPU have its CSR arrays there, as its parent type has, beside what is packed?
+
+  Logically Collective; `keep` must contain common value
+
+  Input Parameters:
++ A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- keep - `PETSC_FALSE` to have them there only where something asks for them
+
+  Options Database Key:
+. -mat_aijtccusparse_keep_csr (true|false) - default `true`
+
+  Level: intermediate
+
+  Notes:
+  PETSc has no public way to give up what is there, so this goes for matrices whose values are the host's, as `MatSetValues()` leaves them: with `PETSC_FALSE` products with vectors, their
+  transposes and most with dense matrices send what they pack from the host, in memory that is given back at once, 12 bytes per entry for a new pattern and 8 for new values. Then the device
+  holds the packed arrays alone. Products are not timed against cuSPARSE, which would need the arrays.
+
+  They come to be there by whatever the parent type does on the GPU itself: `MatGetDiagonal()`, `MatScale()`, sparse products, `MatMatTransposeMult()`, `MatSetValuesCOO()` and products that
+  are left to it; from then on they are used. On the host there is nothing to choose.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetEager()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetKeepCSR(Mat A, PetscBool keep)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveBool(A, keep, 2);
+  if (tc) tc->settings.drop_csr = (PetscBool)!keep;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do pattern and values of a sequential matrix on the GPU come from the host, so that the parent need not have them on the device? */
+PetscBool MatTCSparesDevice(Mat A, const Mat_AIJTCCUSPARSE *tc)
+{
+  return (PetscBool)(tc && tc->settings.drop_csr && MatTCIsHostsAlone(A));
+}
+
 /* The sizes alone; nothing to restore */
 PetscErrorCode MatTCPatternGetSizes(Mat A, MatTCPattern *P)
 {
@@ -138,16 +179,18 @@ PetscErrorCode MatTCPatternGetSizes(Mat A, MatTCPattern *P)
 }
 
 /*
-  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core. A failure goes into `status`; the pattern has to be
+  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core and it is to have it. A failure goes into `status`; the pattern has to be
   restored in any case.
 */
 PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream stream, MatTCPattern *P, tc_status *status)
 {
-  const PetscBool host = (PetscBool)(backend == tc_backend_host());
+  const PetscBool    host = (PetscBool)(backend == tc_backend_host());
+  Mat_AIJTCCUSPARSE *tc;
 
   PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCPatternGetSizes(A, P));
-  if (!host && MATTC_DEVICE_PATTERN) {
+  if (!host && MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc)) {
     PetscCall(MatTCGetDevicePattern(A, &P->device_row_ptr, &P->device_col));
     P->local.row_ptr = P->device_row_ptr;
     P->local.col     = P->device_col;

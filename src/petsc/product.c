@@ -103,7 +103,7 @@ PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType t
   if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
   if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == MATPRODUCT_ABt) *ours = (PetscBool)MATTC_DEVICE_PATTERN;
+  if (type == MATPRODUCT_ABt) *ours = (PetscBool)(MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc));
   else if (type == MATPRODUCT_AtB) {
     if (!MatTCSharesPacked(tc)) *ours = PETSC_FALSE;
     else PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_TRANSPOSE], &backend, &key, &stream, ours));

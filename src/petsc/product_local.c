@@ -224,10 +224,10 @@ static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, CSR would have to be copied for every product. */
+/* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, or is not to be on the device, CSR would have to be copied for every product. */
 static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, PetscBool b_transposed, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
-  const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || MATTC_DEVICE_PATTERN);
+  const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || (MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc)));
 
   PetscFunctionBegin;
   PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
@@ -334,7 +334,7 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
 
   PetscFunctionBegin;
   PetscCall(MatTCDenseBegin(A, tc, square, &backend, &key, &stream, &usable, &status));
-  if (!usable || backend == tc_backend_host() || !MATTC_DEVICE_PATTERN) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!usable || backend == tc_backend_host() || !MATTC_DEVICE_PATTERN || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
   if (status == TC_OK && !tc_spmm_has_seen(tc->dense.spmm, &key)) {
     PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
     if (status == TC_OK) {

@@ -46,10 +46,10 @@ static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, int produc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Does nobody ask for a format or a precision, and can products be timed where they run? */
+/* Does nobody ask for a format or a precision, or not to have what the parent needs, and can products be timed where they run? */
 PetscBool MatTCMayTry(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
 {
-  return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && tc_plan_backend(side->plan)->time_begin);
+  return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && !tc->settings.drop_csr && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && tc_plan_backend(side->plan)->time_begin);
 }
 
 /* Are products with what is packed for that side to be timed some time, so that it matters how long packing took? */
