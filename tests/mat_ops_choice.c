@@ -264,6 +264,7 @@ static PetscErrorCode CheckKeepCSR(void)
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_keep_csr", "false"));
   PetscCall(MatSetFromOptions(ours));
+  PetscCall(MatAIJTCCUSPARSESetSpMV(ours, MAT_AIJTCCUSPARSE_SPMV_AUTO)); /* with another format A^T B is the parent's */
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_keep_csr"));
   for (int step = FIRST; step < NUM_STEPS; step++) {
     if (step == KEPT) PetscCall(MatAIJTCCUSPARSESetKeepCSR(ours, PETSC_TRUE));
