@@ -166,7 +166,7 @@ static PetscErrorCode TimeAll(Bench *B)
   for (int c = 0; c < B->num; c++) {
     PetscCall(BenchTimeProducts(B, &B->candidate[c], 3, &seconds)); /* warm-up */
     PetscCall(BenchTimeProducts(B, &B->candidate[c], 5, &seconds));
-    repeats[c] = PetscMax(3, PetscMin(20000, (PetscInt)(B->settings->group_ms / 1000 / (seconds / 5)) + 1));
+    repeats[c] = PetscMax(3, (PetscInt)fmin(20000, B->settings->group_ms / 1000 / (seconds / 5) + 1));
   }
   for (PetscInt g = 0; g < B->settings->groups; g++) {
     for (int c = 0; c < B->num; c++) {

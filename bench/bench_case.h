@@ -5,6 +5,7 @@
 #include "../src/plan/plan.h"
 #include "matrix.h"
 #include <petscmataijtccusparse.h>
+#include <stdio.h>
 
 /* A row of the table of operations */
 typedef struct {
@@ -80,4 +81,5 @@ PetscBool BenchIsRight(const BenchResult *);
 /* Output: one matrix in the table (NULL: its head), the means and losses below it, the whole as JSON */
 PetscErrorCode BenchPrint(const BenchSettings *, const BenchResult *);
 PetscErrorCode BenchPrintSummary(const BenchSettings *, int, const BenchResult *);
+void           bench_write_string(FILE *, const char[]); // as JSON has it
 PetscErrorCode BenchWriteJSON(const char[], const BenchSettings *, int, const BenchResult *);

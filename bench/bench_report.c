@@ -127,9 +127,22 @@ static void write_number(FILE *file, const char *key, double number)
   else fprintf(file, "\"%s\": null, ", key);
 }
 
+void bench_write_string(FILE *file, const char *text)
+{
+  fputc('"', file);
+  for (; *text; text++) {
+    if (*text == '"' || *text == '\\') fputc('\\', file);
+    if ((unsigned char)*text < ' ') fprintf(file, "\\u%04x", *text);
+    else fputc(*text, file);
+  }
+  fputc('"', file);
+}
+
 static void write_case(FILE *file, const BenchSettings *settings, const BenchResult *R, const char *op, const char *kernel)
 {
-  fprintf(file, "{\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": 1, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ", op, R->name, R->rows, R->cols,
+  fprintf(file, "{\"op\": \"%s\", \"case\": ", op);
+  bench_write_string(file, R->name);
+  fprintf(file, ", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": 1, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ", R->rows, R->cols,
           R->nnz, R->random_values ? "true" : "false", MatAIJTCCUSPARSEPrecisions[R->precision], kernel, settings->cuda ? "true" : "false");
 }
 

@@ -54,6 +54,8 @@ PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
   S->settings    = &quick;
   S->num_columns = SPMM_MAX_COLUMNS;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-spmm_n", S->columns, &S->num_columns, &given));
+  PetscCheck(!given || S->num_columns < SPMM_MAX_COLUMNS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_n has more than %d numbers", SPMM_MAX_COLUMNS - 1);
+  for (PetscInt i = 0; given && i < S->num_columns; i++) PetscCheck(S->columns[i] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_n %" PetscInt_FMT ", expected 1 column at least", S->columns[i]);
   if (!given) {
     static const PetscInt usual[] = {1, 8, 32, 128};
 
@@ -118,7 +120,7 @@ static PetscErrorCode TimeAll(Round *R)
   for (int c = 0; c < R->num; c++) {
     PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds)); /* warm-up */
     PetscCall(TimeProducts(R, &R->candidate[c], 2, &seconds));
-    repeats[c] = PetscMin(20000, (PetscInt)(settings->group_ms / 1000 / (seconds / 2)) + 1);
+    repeats[c] = (PetscInt)fmin(20000, settings->group_ms / 1000 / (seconds / 2) + 1);
   }
   for (PetscInt g = 0; g < settings->groups; g++) {
     for (int c = 0; c < R->num; c++) {

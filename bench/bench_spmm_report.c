@@ -117,8 +117,10 @@ static void write_row(FILE *file, const BenchSpmm *S, const SpmmRow *row)
   for (int w = 0; w < row->num_ways; w++) {
     const SpmmWay *way = &row->way[w];
 
-    fprintf(file, "%s  {\"op\": \"%s\", \"case\": \"%s\", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": %d, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ", w ? ",\n" : "", modes[S->mode].op,
-            row->name, row->rows, row->cols, row->nnz, row->random_values ? "true" : "false", (int)row->n, MatAIJTCCUSPARSEPrecisions[row->precision], way->kernel, S->settings->cuda ? "true" : "false");
+    fprintf(file, "%s  {\"op\": \"%s\", \"case\": ", w ? ",\n" : "", modes[S->mode].op);
+    bench_write_string(file, row->name);
+    fprintf(file, ", \"rows\": %" PRId64 ", \"cols\": %" PRId64 ", \"nnz\": %" PRId64 ", \"random_values\": %s, \"n\": %d, \"ranks\": 1, \"precision\": \"%s\", \"kernel\": \"%s\", \"device\": %s, ",
+            row->rows, row->cols, row->nnz, row->random_values ? "true" : "false", (int)row->n, MatAIJTCCUSPARSEPrecisions[row->precision], way->kernel, S->settings->cuda ? "true" : "false");
     fprintf(file, "\"way\": \"%s\", \"forced\": %s, \"ms\": %.6g, \"ms_spread\": %.3g, \"bytes\": %.10g, \"floor_ms\": %.6g, ", way->name, way->forced ? "true" : "false", way->time.ms, way->time.spread, row->bytes, row->floor_ms);
     if (w == 0) fprintf(file, "\"build_ms\": %.6g, \"refill_ms\": %.6g, \"first_ms\": %.6g, \"baseline_first_ms\": %.6g, \"straight\": %d, ", row->build_ms, row->refill_ms, row->first_ms, row->baseline_first_ms, (int)row->straight);
     fprintf(file, "\"error_over_bound\": %.6g, \"error\": %.3g, ", PetscMin(way->accuracy.over_bound, 1e300), PetscMin(way->accuracy.error, 1e300));

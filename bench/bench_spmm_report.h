@@ -7,7 +7,7 @@
 /* What is multiplied: A B, A^T B or A B^T */
 typedef enum { SPMM_AB, SPMM_ATB, SPMM_ABT, SPMM_NUM_MODES } SpmmMode;
 
-enum { SPMM_MAX_WAYS = 6, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 16, SPMM_MAX_ROWS = 2048, SPMM_NUM_PRECISIONS = TC_PRECISION_F16 + 1, SPMM_MAX_SUMMARIES = 2 * SPMM_MAX_COLUMNS * SPMM_NUM_PRECISIONS };
+enum { SPMM_MAX_WAYS = 6, SPMM_MAX_BASELINES = 5, SPMM_MAX_COLUMNS = 17 /* one more than there may be */, SPMM_MAX_ROWS = 2048, SPMM_NUM_PRECISIONS = TC_PRECISION_F16 + 1, SPMM_MAX_SUMMARIES = 2 * SPMM_MAX_COLUMNS * SPMM_NUM_PRECISIONS };
 
 /* Of the checked columns of a product, in the worst of their elements */
 typedef struct {

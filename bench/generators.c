@@ -91,11 +91,12 @@ int32_t tc_blocks(int32_t dof, int32_t num, const int32_t *node, int32_t *col)
   return used;
 }
 
+/* What is too many rows is cut off where it can still be multiplied */
 /* clang-format off */
 int64_t tc_size1(int64_t n) { return n; }
-int64_t tc_size2(int64_t n) { return n * n; }
-int64_t tc_size3(int64_t n) { return n * n * n; }
-int64_t tc_nodes3(int64_t n) { return 3 * n * n * n; }
+int64_t tc_size2(int64_t n) { return n < 1 << 20 ? n * n : INT64_C(1) << 40; }
+int64_t tc_size3(int64_t n) { return n < 1 << 13 ? n * n * n : INT64_C(1) << 40; }
+int64_t tc_nodes3(int64_t n) { return 3 * tc_size3(n); }
 /* clang-format on */
 
 const tc_generator *tc_generators(int *num)

@@ -119,7 +119,7 @@ static void single_precision_values(const tc_pattern *P, tc_matrix *A)
 
 static int64_t sites4(int64_t n)
 {
-  return 3 * n * n * n * n;
+  return n < 1 << 10 ? 3 * n * n * n * n : INT64_C(1) << 40;
 }
 
 /* clang-format off */

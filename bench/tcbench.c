@@ -30,7 +30,7 @@ tcbench spmm [options], the same options and\n\
   -spmm_mode <mode> ab (default), atb or abt, with a transpose, in fp64 only\n\
 tcbench list        the table\n\n";
 
-enum { MAX_NAMES = 256, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
+enum { MAX_NAMES = 257 /* one more than there may be */, MAX_PRECISIONS = 5, WARM_UP_SIZE = 500 };
 
 typedef struct {
   BenchSettings settings;
@@ -220,6 +220,7 @@ static PetscErrorCode RunSelected(Run *run)
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", names, &num_cases, &has_cases));
+  PetscCheck(!has_cases || num_cases < MAX_NAMES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-case names more than %d matrices", MAX_NAMES - 1);
   if (has_cases) {
     if (num_cases == 1) PetscCall(PetscStrcmp(names[0], "none", &none));
     for (PetscInt i = 0; i < num_cases; i++) {
@@ -228,6 +229,7 @@ static PetscErrorCode RunSelected(Run *run)
     }
   }
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-file", names, &num_files, &has_files));
+  PetscCheck(!has_files || num_files < MAX_NAMES, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-file names more than %d matrices", MAX_NAMES - 1);
   for (PetscInt i = 0; has_files && i < num_files; i++) {
     PetscCall(RunFile(run, names[i]));
     PetscCall(PetscFree(names[i]));
@@ -281,6 +283,7 @@ static PetscErrorCode GetSettings(Run *run, PetscBool spmm)
   settings->mode = BenchModeFind(mode);
   PetscCheck(settings->mode, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmv_mode %s, expected mult, add, transpose or residual", mode);
   PetscCheck(settings->groups >= 1 && settings->groups <= 101, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-groups %" PetscInt_FMT ", expected 1 to 101", settings->groups);
+  PetscCheck(settings->group_ms > 0 && settings->group_ms <= 100000, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-group_ms %g, expected more than 0, 100000 at most", (double)settings->group_ms);
   has_device         = bench_device(device);
   settings->cuda     = (PetscBool)(has_device && !host);
   settings->backend  = settings->cuda ? OpenCUDA() : tc_backend_host();

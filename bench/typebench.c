@@ -160,7 +160,9 @@ static PetscErrorCode Error(const Case *K, const Product *P, double *units)
     long double size = 0;
 
     for (int64_t e = S.row_ptr[i]; e < S.row_ptr[i + 1]; e++) size += fabsl((long double)S.val[e] * x[S.col[e]]);
-    if (size > 0) *units = PetscMax(*units, (double)(fabsl(array[i + (int64_t)(P->n - 1) * m] - ref[i]) / size / (PETSC_MACHINE_EPSILON / 2)));
+    const double off = size > 0 ? (double)(fabsl(array[i + (int64_t)(P->n - 1) * m] - ref[i]) / size / (PETSC_MACHINE_EPSILON / 2)) : 0;
+
+    if (!(off <= *units)) *units = isnan(off) ? INFINITY : off;
   }
   if (P->n == 1) PetscCall(VecRestoreArrayRead(P->y, &array));
   else PetscCall(MatDenseRestoreArrayRead(P->C, &array));
@@ -205,7 +207,8 @@ static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char pr
 static PetscErrorCode Generate(const char name[], tc_matrix *A)
 {
   const char         *colon = strchr(name, ':');
-  char                generator[64];
+  char                generator[64], *end;
+  long                size;
   const tc_generator *found;
 
   PetscFunctionBeginUser;
@@ -213,7 +216,9 @@ static PetscErrorCode Generate(const char name[], tc_matrix *A)
   PetscCall(PetscStrncpy(generator, name, (size_t)(colon - name) + 1));
   found = tc_generator_find(generator);
   PetscCheck(found, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No generator named %s", generator);
-  PetscCheck(tc_generate(found, atoi(colon + 1), 1, A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  size = strtol(colon + 1, &end, 10);
+  PetscCheck(end != colon + 1 && !*end && size >= 0 && size <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-case %s: the size is no number from 0 to %d", name, INT32_MAX);
+  PetscCheck(tc_generate(found, (int32_t)size, 1, A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
   for (int64_t e = 0; e < A->nnz; e++) A->val[e] = (PetscScalar)A->val[e];
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -222,16 +227,18 @@ int main(int argc, char **args)
 {
   char     *cases[MOST], *precisions[MOST] = {"fp64", "fp32", "tf32"}, device_name[256];
   PetscInt  columns[MOST] = {1, 32, 128}, num_cases = MOST, num_columns = MOST, num_precisions = MOST;
-  PetscBool host, set;
+  PetscBool host, set, given;
 
   PetscCall(PetscInitialize(&argc, &args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(PetscOptionsHasName(NULL, NULL, "-host", &host));
-  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", cases, &num_cases, NULL));
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", cases, &num_cases, &set));
+  PetscCheck(set, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-case generator:size,... says what to time");
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-columns", columns, &num_columns, &set));
   if (!set) num_columns = 3;
-  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &set));
-  if (!set) num_precisions = 3;
+  for (PetscInt i = 0; i < num_columns; i++) PetscCheck(columns[i] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-columns %" PetscInt_FMT ", expected 1 at least", columns[i]);
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &given));
+  if (!given) num_precisions = 3;
   host = (PetscBool)(host || !bench_device(device_name));
   if (host) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_backend", "host"));
   PetscCall(PetscPrintf(PETSC_COMM_SELF, "%d-byte PetscScalar, %s\n", (int)sizeof(PetscScalar), host ? "host" : device_name));
@@ -246,7 +253,9 @@ int main(int argc, char **args)
       for (PetscInt p = 0; p < num_precisions; p++) PetscCall(Run(&K, columns[i], MATAIJTCCUSPARSE, precisions[p], &baseline));
     }
     tc_matrix_free(&A);
+    PetscCall(PetscFree(cases[c]));
   }
+  for (PetscInt p = 0; given && p < num_precisions; p++) PetscCall(PetscFree(precisions[p]));
   PetscCall(PetscFinalize());
   return wrong > 0;
 }

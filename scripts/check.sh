@@ -27,17 +27,18 @@ clock() { # name, seconds at the start
 }
 
 run_ctest() { # name, build folder, further arguments of ctest
-  local name=$1 build=$2 begin=$SECONDS report=$2/ctest.xml total bad not_run
+  local name=$1 build=$2 begin=$SECONDS report=$2/ctest.xml status=0 total bad not_run
   shift 2
   say "$name"
   rm -f "$report"
-  ctest --test-dir "$build" --parallel "$(jobs_wanted)" --output-on-failure --no-tests=error --output-junit "$report" "$@" </dev/null 2>&1 | sed -u 's/^/  /' || true
+  ctest --test-dir "$build" --parallel "$(jobs_wanted)" --output-on-failure --no-tests=error --output-junit "$report" "$@" </dev/null 2>&1 | sed -u 's/^/  /' || status=$?
   if [ -f "$report" ]; then
     read -r total bad not_run < <(python3 -c '
 import sys, xml.etree.ElementTree as tree
 suite = tree.parse(sys.argv[1]).getroot()
 print(suite.get("tests"), suite.get("failures"), int(suite.get("skipped", 0)) + int(suite.get("disabled", 0)))' "$report")
     count $((total - bad - not_run)) "$bad" "$not_run"
+    [ "$status" = 0 ] || [ "$bad" != 0 ] || { echo "error: ctest could not run all tests"; count 0 1 0; } # those without a program, say, which it reports as skipped
   else
     echo "error: ctest wrote no report"
     count 0 1 0

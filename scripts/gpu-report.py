@@ -127,6 +127,9 @@ def main():
     folders, to = sys.argv[1 + len(asked):], asked[1] if len(asked) == 2 else os.path.join(ROOT, 'docs')
     if not folders or not all(os.path.isdir(folder) for folder in folders):
         sys.exit(__doc__)
+    for folder in folders:
+        if not os.path.isfile(os.path.join(folder, 'environment.txt')):
+            sys.exit(f'{folder} is no result of the kit: it has no environment.txt')
     told = [row for row in read_tables(folders, 'environment.txt') if len(row) == 2]
     environment = {row[0]: row[1] for row in reversed(told)}
     environment['other_sources'] = other_sources(folders, environment['digest'])

@@ -124,6 +124,8 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
   PetscCall(Compare("loaded into a matrix of the DM", B[0], B[1]));
   PetscCall(MatTestSameProduct(B[0], B[1], &same));
   PetscCall(MatTestFact(same, "loaded into a matrix of the DM: products %s", same ? "agree" : "DIFFER"));
+  PetscCall(MatTestSameProduct(written, B[1], &same)); /* the one that was not loaded is ours anywhere */
+  PetscCall(MatTestFact(same, "the matrix of the DM that was written: products %s", same ? "agree" : "DIFFER"));
   PetscCall(PetscObjectTypeCompareAny((PetscObject)B[0], &cuda, MATSEQAIJCUSPARSE, MATMPIAIJCUSPARSE, ""));
   PetscCall(MatIsAIJTCCUSPARSE(B[0], &ours));
   if (cuda) PetscCall(MatTestFact(ours, "loaded into a matrix of the DM: %s", ours ? "ours" : "PLAIN"));

@@ -312,10 +312,12 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscInt64     products;
   PetscReal      worst;
   PetscLogDouble start, end, first = 0.0;
-  PetscBool      mg, ours;
+  PetscBool      known, mg, ours;
   const char    *kernel;
 
   PetscFunctionBeginUser;
+  PetscCall(PetscStrcmpAny(method, &known, "mg", "chebyshev", ""));
+  PetscCheck(known, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-method %s, expected mg or chebyshev", method);
   PetscCall(PetscStrcmp(method, "mg", &mg));
   PetscCall(PetscStrcmpAny(type, &ours, MATAIJTCCUSPARSE, MATSEQAIJTCCUSPARSE, MATMPIAIJTCCUSPARSE, ""));
   PetscCall(MatAIJTCCUSPARSESetPropagate(ours)); /* what is derived from matrices of the other types stays as it is */

@@ -173,6 +173,7 @@ int main(int argc, char **argv)
   PetscBool      given, check = PETSC_FALSE;
   const char    *usual[] = {"fp64", "fp32", "bf16", "fp16"}; /* tf32 is fp32 in products with vectors */
   char          *precisions[MAX_CHOICES];
+  const char    *smoother[2][2] = {{"-mg_levels_ksp_type", "chebyshev"}, {"-mg_levels_pc_type", "jacobi"}};
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -184,7 +185,10 @@ int main(int argc, char **argv)
   if (given == PETSC_FALSE) {
     for (num = 0; num < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(usual); num++) PetscCall(PetscStrallocpy(usual[num], &precisions[num]));
   }
-  PetscCall(PetscOptionsInsertString(NULL, "-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi"));
+  for (int o = 0; o < 2; o++) { /* unless they are asked for */
+    PetscCall(PetscOptionsHasName(NULL, NULL, smoother[o][0], &given));
+    if (given == PETSC_FALSE) PetscCall(PetscOptionsSetValue(NULL, smoother[o][0], smoother[o][1]));
+  }
   PetscCall(DMDACreate3d(PETSC_COMM_WORLD, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DM_BOUNDARY_NONE, DMDA_STENCIL_STAR, n, n, n, PETSC_DECIDE, PETSC_DECIDE, PETSC_DECIDE, 1, 1, NULL, NULL, NULL, &grid));
   PetscCall(DMSetMatType(grid, MATAIJTCCUSPARSE));
   PetscCall(DMSetFromOptions(grid));

@@ -99,6 +99,7 @@ static PetscErrorCode GraphLoad(MPI_Comm comm, const char file[], PetscInt class
   PetscCheck(tc_matrix_market_read(file, &M) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s", tc_last_error());
   PetscCheck(M.num_rows == M.num_cols, comm, PETSC_ERR_ARG_SIZ, "%s has %d rows and %d columns, a graph has as many of both", file, (int)M.num_rows, (int)M.num_cols);
   PetscCheck(tc_matrix_transpose(&M, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  PetscCheck(M.num_rows > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The graph has no vertices");
   graph->vertices = M.num_rows;
   graph->classes  = classes;
   PetscCall(PetscMalloc1(graph->vertices, &graph->class_of));
@@ -229,7 +230,8 @@ static PetscErrorCode LargestError(Mat Y, Mat exact, Mat bound, PetscReal ignore
     for (PetscInt i = 0; i < m; i++) {
       const PetscReal difference = PetscAbsScalar(y[i + j * ld[0]] - e[i + j * ld[1]]) - ignored;
 
-      if (difference > 0.0) *error = PetscMax(*error, difference / PetscRealPart(b[i + j * ld[2]]));
+      if (PetscIsInfOrNanReal(difference)) *error = PETSC_INFINITY;
+      else if (difference > 0.0) *error = PetscMax(*error, difference / PetscRealPart(b[i + j * ld[2]]));
     }
   }
   PetscCall(MatDenseRestoreArrayRead(Y, &y));
