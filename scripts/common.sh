@@ -3,6 +3,10 @@
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cache=${AIJTCCUSPARSE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/aijtccusparse}
+if [[ $cache != /* ]]; then # of the folder that we are in now; scripts that we start may be in another
+  cache=$PWD/$cache
+  export AIJTCCUSPARSE_CACHE=$cache
+fi
 unset MAKEFLAGS MFLAGS MAKELEVEL # of the make that started us
 petsc_release=${PETSC_RELEASE:-3.26.1}
 
