@@ -54,8 +54,7 @@ PetscErrorCode BenchSpmmCreate(const BenchSettings *settings, BenchSpmm **spmm)
   S->settings    = &quick;
   S->num_columns = SPMM_MAX_COLUMNS;
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-spmm_n", S->columns, &S->num_columns, &given));
-  PetscCheck(!given || S->num_columns < SPMM_MAX_COLUMNS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_n has more than %d numbers", SPMM_MAX_COLUMNS - 1);
-  for (PetscInt i = 0; given && i < S->num_columns; i++) PetscCheck(S->columns[i] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_n %" PetscInt_FMT ", expected 1 column at least", S->columns[i]);
+  for (PetscInt i = 0; given && i < S->num_columns; i++) PetscCheck(S->columns[i] >= 1 && S->num_columns < SPMM_MAX_COLUMNS, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-spmm_n %s%" PetscInt_FMT ", expected %d numbers at most, 1 and more", i > 0 ? "..., " : "", S->columns[i], SPMM_MAX_COLUMNS - 1);
   if (!given) {
     static const PetscInt usual[] = {1, 8, 32, 128};
 

@@ -6,7 +6,8 @@ Input parameters:\n\
   -method <m1,m2>      : mg (KSPMatSolve() with Richardson and multigrid), chebyshev (over MatMatMult()), default both\n\
   -coarse <n>          : points of the coarsest grid in each direction, default 5\n\
   -levels <l>          : grids, each with about twice the points of the one below in each direction, default 3\n\
-  -rtol <tolerance>    : of the residual of the whole block, default 1e-8\n\n";
+  -rtol <tolerance>    : of the residual of the whole block, default 1e-8\n\
+  -check               : an error if a type takes other iterations than the first one, or its residual is too large\n\n";
 
 /*
   A block of right-hand sides is a dense matrix, and what works on it is MatMatMult() instead of MatMult(): every entry of the sparse matrix is read once for all
@@ -301,7 +302,7 @@ static PetscErrorCode WorstResidual(Mat A, Mat B, Mat X, PetscReal *worst)
 }
 
 /* One block, solved twice: the first time what the type packs is packed. `seconds` is that of the second time; prints a line. */
-static PetscErrorCode Solve(const Problem *problem, MatType type, const char method[], PetscInt columns, PetscReal rtol, PetscLogDouble baseline, PetscLogDouble *seconds)
+static PetscErrorCode Solve(const Problem *problem, MatType type, const char method[], PetscInt columns, PetscReal rtol, PetscLogDouble baseline, PetscLogDouble *seconds, PetscInt *iterations, PetscReal *residual)
 {
   MPI_Comm       comm = PetscObjectComm((PetscObject)problem->A);
   Mat            A, B, X;
@@ -349,10 +350,23 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscCall(WorstResidual(A, B, X, &worst));
   PetscCall(MatAIJTCCUSPARSEGetSpMMCount(A, &products, &kernel));
   PetscCall(PetscPrintf(comm, "%-16s %-9s %7" PetscInt_FMT " %10" PetscInt_FMT " %11.2e %9.4f %9.4f %7.2fx  %s\n", type, method, columns, its, (double)worst, first, *seconds, baseline > 0.0 ? baseline / *seconds : 1.0, kernel ? kernel : "-"));
+  *iterations = its;
+  *residual   = worst;
   PetscCall(KSPDestroy(&ksp));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The residual of a column is at most that of the block, rtol times the norm of all columns, which are random and of nearly the same norm */
+static PetscErrorCode Check(MatType type, PetscInt columns, PetscReal rtol, PetscInt iterations, PetscInt expected, PetscReal residual)
+{
+  const PetscReal most = 2 * rtol * PetscSqrtReal((PetscReal)columns);
+
+  PetscFunctionBeginUser;
+  PetscCheck(iterations == expected, PETSC_COMM_WORLD, PETSC_ERR_NOT_CONVERGED, "%s takes %" PetscInt_FMT " iterations, the first type %" PetscInt_FMT, type, iterations, expected);
+  PetscCheck(residual <= most, PETSC_COMM_WORLD, PETSC_ERR_NOT_CONVERGED, "%s leaves a residual of %g, expected %g at most", type, (double)residual, (double)most);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -375,10 +389,11 @@ int main(int argc, char **argv)
 {
   Problem        problem;
   PetscInt       coarse = 5, levels = 3, num_types, num_methods, num_columns = MAX_CHOICES, columns[MAX_CHOICES] = {1, 8, 32, 128};
-  PetscReal      rtol = 1e-8;
+  PetscInt       iterations, expected = 0;
+  PetscReal      rtol = 1e-8, residual;
   PetscLogDouble baseline, seconds;
   char          *types[MAX_CHOICES], *methods[MAX_CHOICES];
-  PetscBool      given, elasticity, poisson;
+  PetscBool      given, elasticity, poisson, check = PETSC_FALSE;
   char           name[16] = "poisson";
 
   PetscFunctionBeginUser;
@@ -391,6 +406,7 @@ int main(int argc, char **argv)
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-coarse", &coarse, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-levels", &levels, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));
+  PetscCall(PetscOptionsGetBool(NULL, NULL, "-check", &check, NULL));
   PetscCheck(coarse > 1 && levels > 0 && levels <= MAX_LEVELS, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-coarse %" PetscInt_FMT " -levels %" PetscInt_FMT ": at least 2, 1 to %d", coarse, levels, MAX_LEVELS);
   PetscCall(PetscOptionsGetString(NULL, NULL, "-problem", name, sizeof(name), NULL));
   PetscCall(PetscStrcmp(name, "elasticity", &elasticity));
@@ -403,8 +419,12 @@ int main(int argc, char **argv)
     for (PetscInt c = 0; c < num_columns; c++) {
       baseline = 0.0;
       for (PetscInt t = 0; t < num_types; t++) {
-        PetscCall(Solve(&problem, types[t], methods[k], columns[c], rtol, baseline, &seconds));
-        if (t == 0) baseline = seconds;
+        PetscCall(Solve(&problem, types[t], methods[k], columns[c], rtol, baseline, &seconds, &iterations, &residual));
+        if (t == 0) {
+          baseline = seconds;
+          expected = iterations;
+        }
+        if (check == PETSC_TRUE) PetscCall(Check(types[t], columns[c], rtol, iterations, expected, residual));
       }
     }
   }
