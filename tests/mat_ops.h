@@ -4,6 +4,9 @@
 /* What the options choose, what the view says about it, and the choice by time on a GPU */
 PetscErrorCode CheckChoices(void);
 
+/* The same matrix of this type and of MATAIJ */
+PetscErrorCode CreatePair(const char[], PetscInt, Mat *, Mat *);
+
 /* Products of one matrix on streams that do not wait for each other */
 PetscErrorCode CheckStreams(void);
 

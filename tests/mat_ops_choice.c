@@ -5,7 +5,7 @@
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat);
 
-static PetscErrorCode CreatePair(const char generator[], PetscInt size, Mat *ours, Mat *plain)
+PetscErrorCode CreatePair(const char generator[], PetscInt size, Mat *ours, Mat *plain)
 {
   tc_matrix S;
 

@@ -1,17 +1,5 @@
 #include "mat_ops.h"
 
-static PetscErrorCode CreatePair(Mat *ours, Mat *plain)
-{
-  tc_matrix S;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatTestGenerate("stencil7", 6, &S));
-  PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, ours));
-  PetscCall(MatTestCreate(&S, MATAIJ, plain));
-  tc_matrix_free(&S);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* r = b - A x, of which PETSc looks at nothing: vectors of other sizes, one that is locked, the same one twice, a matrix that is not assembled; then a residual as before */
 static PetscErrorCode CheckResidual(void)
 {
@@ -32,7 +20,7 @@ static PetscErrorCode CheckResidual(void)
   PetscBool      same, right = PETSC_TRUE;
 
   PetscFunctionBeginUser;
-  PetscCall(CreatePair(&ours, &plain));
+  PetscCall(CreatePair("stencil7", 6, &ours, &plain));
   PetscCall(MatCreateVecs(ours, &x, &b));
   PetscCall(VecDuplicate(b, &r));
   PetscCall(VecGetLocalSize(b, &m));
@@ -79,7 +67,7 @@ static PetscErrorCode CheckSettings(void)
   PetscBool        same;
 
   PetscFunctionBeginUser;
-  PetscCall(CreatePair(&ours, &plain));
+  PetscCall(CreatePair("stencil7", 6, &ours, &plain));
   PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
   for (size_t v = 0; v < PETSC_STATIC_ARRAY_LENGTH(values); v++) {
     const PetscErrorCode ierr[] = {MatAIJTCCUSPARSESetSpMV(ours, (MatAIJTCCUSPARSESpMV)values[v]), MatAIJTCCUSPARSESetSpMM(ours, (MatAIJTCCUSPARSESpMM)values[v]), MatAIJTCCUSPARSESetPrecision(ours, (MatAIJTCCUSPARSEPrecision)values[v]),
@@ -104,7 +92,7 @@ static PetscErrorCode CheckFlops(void)
   PetscBool      cuda;
 
   PetscFunctionBeginUser;
-  PetscCall(CreatePair(&ours, &plain));
+  PetscCall(CreatePair("stencil7", 6, &ours, &plain));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   for (int m = 0; m < 2 && !cuda; m++) {
     const Mat A = m ? plain : ours;

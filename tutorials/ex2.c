@@ -359,7 +359,7 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The residual of a column is at most that of the block, rtol times the norm of all columns, which are random and of nearly the same norm */
+/* The residual of a column is at most that of the block, rtol times the norm of all columns; these are random, and none has a norm of less than half of the others' */
 static PetscErrorCode Check(MatType type, PetscInt columns, PetscReal rtol, PetscInt iterations, PetscInt expected, PetscReal residual)
 {
   const PetscReal most = 2 * rtol * PetscSqrtReal((PetscReal)columns);
