@@ -77,11 +77,11 @@ static tc_status next_data_line(reader *R, int *end)
 
 static tc_status read_banner(reader *R)
 {
-  char object[32], layout[32], field[32], kind[32];
+  char banner[32], object[32], layout[32], field[32], kind[32];
   int  end;
 
   TC_CALL(next_line(R, &end));
-  READER_CHECK(!end && sscanf(R->text, "%%%%MatrixMarket %31s %31s %31s %31s", object, layout, field, kind) == 4, TC_ERR_ARG, "no Matrix Market banner in the first line", NULL);
+  READER_CHECK(!end && sscanf(R->text, "%31s %31s %31s %31s %31s", banner, object, layout, field, kind) == 5 && strcasecmp(banner, "%%MatrixMarket") == 0, TC_ERR_ARG, "no Matrix Market banner in the first line", NULL);
   READER_CHECK(strcasecmp(object, "matrix") == 0, TC_ERR_UNSUPPORTED, "object not supported, expected matrix", object);
   READER_CHECK(strcasecmp(layout, "coordinate") == 0, TC_ERR_UNSUPPORTED, "layout not supported, expected coordinate", layout);
   R->is_pattern = strcasecmp(field, "pattern") == 0;

@@ -11,6 +11,7 @@
 #include "matrix_binary.h"
 #include <dirent.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -344,6 +345,12 @@ int main(int argc, char **args)
   PetscCall(MatAIJTCCUSPARSESetPropagate(PETSC_FALSE)); /* MATAIJCUSPARSE stays what it is */
   PetscCall(GetSettings(&run, spmm));
   PetscCall(PetscOptionsGetString(NULL, NULL, "-json", json, sizeof(json), &has_json));
+  if (has_json) { /* before anything is measured */
+    FILE *const file = fopen(json, "a");
+
+    PetscCheck(file, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "-json %s cannot be written: %s", json, strerror(errno));
+    fclose(file);
+  }
   if (spmm) {
     PetscCall(BenchSpmmCreate(&run.settings, &run.spmm));
     PetscCall(RunSelected(&run));

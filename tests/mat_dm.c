@@ -1,6 +1,6 @@
 /*
   Matrices of a DM, which puts functions of its own over those of the type: what is shown of the matrix, of copies and parts of it and of what it is converted to, and what
-  is loaded into it, is what the same matrix of type MATAIJ gives. In parallel a DMDA shows and loads matrices in its natural order.
+  is loaded into it, is what the same matrix of type MATAIJ gives; and what -help shows. In parallel a DMDA shows and loads matrices in its natural order.
 */
 #define _GNU_SOURCE /* mkstemp() */
 #include "mat_util.h"
@@ -139,6 +139,41 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int shown;
+
+/* In place of PetscHelpPrintf(): how many options of ours does it show? */
+static PetscErrorCode CountOptions(MPI_Comm comm, const char format[], ...)
+{
+  char    text[8 * PETSC_MAX_PATH_LEN];
+  size_t  length;
+  va_list values;
+
+  PetscFunctionBeginUser;
+  (void)comm;
+  va_start(values, format);
+  PetscCall(PetscVSNPrintf(text, sizeof(text), format, &length, values));
+  va_end(values);
+  if (strstr(text, " -mat_aijtccusparse_")) shown++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* -help has our options, too, where the type is set before MatSetFromOptions(). For the first matrix of the program: PETSc shows the options of a prefix once. */
+static PetscErrorCode TestHelp(DM dm)
+{
+  PetscErrorCode (*const usual)(MPI_Comm, const char[], ...) = PetscHelpPrintf;
+  Mat A;
+
+  PetscFunctionBeginUser;
+  PetscHelpPrintf = CountOptions;
+  PetscCall(PetscOptionsSetValue(NULL, "-help", NULL));
+  PetscCall(DMCreateMatrix(dm, &A));
+  PetscCall(PetscOptionsClearValue(NULL, "-help"));
+  PetscHelpPrintf = usual;
+  PetscCall(MatTestFact((PetscBool)(shown == 10), "-help shows %d options of ours, expected 10", shown));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
   const MatType types[2] = {MATAIJTCCUSPARSE, MATAIJ};
@@ -148,6 +183,7 @@ int main(int argc, char **args)
   PetscCall(MatTestBegin(&argc, &args, help));
   for (int m = 0; m < 2; m++) {
     PetscCall(Grid(types[m], &dm[m]));
+    if (m == 0) PetscCall(TestHelp(dm[m]));
     PetscCall(DMCreateMatrix(dm[m], &A[m]));
     PetscCall(Fill(dm[m], A[m]));
   }

@@ -244,6 +244,20 @@ static PetscErrorCode SameBlocks(Mat A, PetscBool cuda, PetscBool *same)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode SameDiagonal(Mat A, Mat B, PetscBool *same)
+{
+  Vec diagonal[2];
+
+  PetscFunctionBeginUser;
+  for (int i = 0; i < 2; i++) {
+    PetscCall(MatCreateVecs(A, NULL, &diagonal[i]));
+    PetscCall(MatGetDiagonal(i ? B : A, diagonal[i]));
+  }
+  PetscCall(VecEqual(diagonal[0], diagonal[1], same));
+  for (int i = 0; i < 2; i++) PetscCall(VecDestroy(&diagonal[i]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* -mat_aijtccusparse_keep_csr false: products of all kinds, with new values and a new pattern, without what the parent keeps on the device; where it is there, it is used */
 static PetscErrorCode CheckKeepCSR(void)
 {
@@ -256,7 +270,7 @@ static PetscErrorCode CheckKeepCSR(void)
     NUM_STEPS
   };
   Mat       ours, plain;
-  PetscBool cuda, same[4], alone[NUM_STEPS], right = PETSC_TRUE, told = PETSC_TRUE;
+  PetscBool cuda, same[5], alone[NUM_STEPS], right = PETSC_TRUE, told = PETSC_TRUE;
   PetscInt  row, end;
 
   PetscFunctionBeginUser;
@@ -283,7 +297,8 @@ static PetscErrorCode CheckKeepCSR(void)
     PetscCall(MatTestSameTransposeProduct(ours, plain, &same[1]));
     PetscCall(MatTestSameResidual(ours, plain, &same[2]));
     PetscCall(SameBlocks(ours, cuda, &same[3]));
-    for (int s = 0; s < 4; s++) right = (PetscBool)(right && same[s]);
+    PetscCall(SameDiagonal(ours, plain, &same[4]));
+    for (int s = 0; s < 5; s++) right = (PetscBool)(right && same[s]);
     PetscCall(IsHostsAlone(ours, &alone[step]));
   }
   if (cuda) told = (PetscBool)(alone[FIRST] && alone[VALUES] && alone[PATTERN] && !alone[SCALED] && !alone[KEPT]);

@@ -70,7 +70,7 @@ static void symmetric_integer(void **state)
   const double  val[]     = {7, -3, -3};
 
   (void)state;
-  expect_matrix("%%MatrixMarket MATRIX Coordinate Integer Symmetric\r\n2 2 2\r\n1 1 7\r\n2 1 -3\r\n", 2, 2, row_ptr, col, val);
+  expect_matrix("%%MATRIXMARKET MATRIX Coordinate Integer Symmetric\r\n2 2 2\r\n1 1 7\r\n2 1 -3\r\n", 2, 2, row_ptr, col, val);
 }
 
 static void skew_symmetric_real(void **state)

@@ -17,7 +17,8 @@
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus, twoaware and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
 # solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
-# Environment: KIT_JOBS (4, with 12 cores 6), programs at the same time in tests, gpuaware, suite and sanitize; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware and twoaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
+# Where it can be started, CUDA's multi-process service lets the programs of tests and suite share the GPU, so that they do not take turns (environment.txt says so).
+# Environment: KIT_JOBS (4, with 12 cores 6, with that service two thirds of the cores if those are more), programs at the same time in tests, gpuaware, suite and sanitize; KIT_MPS=0, no such service; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware and twoaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -133,6 +134,20 @@ counted_mpi() { # seconds, processes, program, options
   counted "$seconds" mpiexec -n "$np" "$program" -use_gpu_aware_mpi "${gpu_aware:-0}" "$@"
 }
 
+# For the rest of a subshell; not where compute-sanitizer looks on, where memory is passed on to other processes, or where something is timed
+share_gpu() {
+  local control=nvidia-cuda-mps-control cores=$(($(nproc) * 2 / 3))
+  [ "${KIT_MPS:-1}" != 0 ] && command -v "$control" >/dev/null || return 0
+  CUDA_MPS_PIPE_DIRECTORY=$(mktemp -d) CUDA_MPS_LOG_DIRECTORY=$(mktemp -d)
+  export CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  if "$control" -d >/dev/null 2>&1; then
+    trap 'echo quit | timeout 10 "'"$control"'" >/dev/null 2>&1' EXIT
+    [ "$cores" -le "$KIT_JOBS" ] || KIT_JOBS=$cores
+    printf '%s: multi-process service, %s jobs\n' "$stage" "$KIT_JOBS" | tee -a "$out/environment.txt"
+  else unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  fi
+}
+
 # --- stages
 
 # The kit's programs of a kind, by their file names: "test_*" are the kernels' tests, "mat_*" the PETSc programs
@@ -146,6 +161,7 @@ block_kernels=(csr_f64 hybrid_f64 bittcf_f64 cluster_f64 _f32 _tf32 bf16 _f16 su
 
 stage_tests() {
   local np name each cuda=(-mat_aijtccusparse_backend cuda)
+  share_gpu
   new_jobs
   flavour opt
   for name in "${block_kernels[@]}"; do
@@ -228,6 +244,7 @@ suite_case() { # script
 
 stage_suite() {
   local each suite script label
+  share_gpu
   for each in debug opt; do # the debug PETSc checks more; the optimised one where there is no other
     suite=$work/$each/suite
     [ -d "$suite" ] || continue

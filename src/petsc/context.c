@@ -127,30 +127,30 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOptionsObject)
+/* Under a title of their own: -help shows a title once, and that of all matrices comes with the type already where MatSetType() comes before MatSetFromOptions(), as in every DM */
+PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
 {
   Mat_AIJTCCUSPARSE      *tc;
   const MatTCParent      *parent;
   MatTCSettings           settings;
   MatAIJTCCUSPARSEBackend backend;
   PetscErrorCodeFn       *f;
-  PetscBool               propagate = PETSC_TRUE, keep_csr, set;
+  PetscBool               propagate = PETSC_TRUE, keep_csr, has_backend, has_propagate;
+  const char             *prefix;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCParentOp(A, parent, MATOP_SET_FROM_OPTIONS, &f));
-  if (f) PetscCall((*(PetscErrorCode (*)(Mat, PetscOptionItems))f)(A, PetscOptionsObject));
+  if (f) PetscCall((*(PetscErrorCode (*)(Mat, PetscOptionItems))f)(A, items));
   PetscCall(MatTCContextGet(A, &tc));
   if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
   backend  = parent->cuda ? MAT_AIJTCCUSPARSE_BACKEND_CUDA : MAT_AIJTCCUSPARSE_BACKEND_HOST;
   settings = tc->settings;
   keep_csr = (PetscBool)!settings.drop_csr;
-  PetscOptionsHeadBegin(PetscOptionsObject, "AIJTCCUSPARSE options");
-  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &set));
-  if (set && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
-    PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-mat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix");
-    PetscCall(PetscInfo(A, "-mat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n"));
-  }
+  PetscOptionsBegin(PetscObjectComm((PetscObject)A), prefix, "AIJTCCUSPARSE matrix", "Mat");
+  PetscOptionsObject->options = ((PetscObject)A)->options;
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &has_backend));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmv", "What multiplies with a vector", "MatAIJTCCUSPARSESetSpMV", MatAIJTCCUSPARSESpMVs, (PetscEnum)settings.spmv, (PetscEnum *)&settings.spmv, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of products with vectors and dense matrices", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
@@ -159,10 +159,14 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems PetscOpti
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
-  PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &set));
-  PetscOptionsHeadEnd();
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &has_propagate));
+  PetscOptionsEnd();
+  if (has_backend && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
+    PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-mat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix");
+    PetscCall(PetscInfo(A, "-mat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n"));
+  }
   settings.drop_csr = (PetscBool)!keep_csr;
-  if (set) PetscCall(MatTCSetPropagationFor(A, propagate));
+  if (has_propagate) PetscCall(MatTCSetPropagationFor(A, propagate));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

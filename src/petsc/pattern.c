@@ -140,7 +140,7 @@ static tc_status MatTCUploadRows(const tc_backend *backend, const int32_t *row_p
   transposes and most with dense matrices send what they pack from the host, in memory that is given back at once, 12 bytes per entry for a new pattern and 8 for new values. Then the device
   holds the packed arrays alone. Products are not timed against cuSPARSE, which would need the arrays.
 
-  They come to be there by whatever the parent type does on the GPU itself: `MatGetDiagonal()`, `MatScale()`, sparse products, `MatMatTransposeMult()`, `MatSetValuesCOO()` and products that
+  They come to be there by whatever the parent type does on the GPU itself: `MatScale()`, sparse products, `MatMatTransposeMult()`, `MatSetValuesCOO()` and products that
   are left to it; from then on they are used. On the host there is nothing to choose.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetEager()`
