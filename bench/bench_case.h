@@ -72,9 +72,6 @@ typedef struct {
 /* Measures one matrix, on top of what is given in `result` */
 PetscErrorCode BenchRun(const tc_matrix *, const BenchSettings *, BenchResult *);
 
-/* How many times faster than the best of cuSPARSE, both without PETSc where that was measured; 0 without cuSPARSE */
-double BenchOverCuSPARSE(const BenchResult *, const BenchWay *);
-
 /* Is every product within its bound, with the right bits? */
 PetscBool BenchIsRight(const BenchResult *);
 

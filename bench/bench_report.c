@@ -5,7 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-double BenchOverCuSPARSE(const BenchResult *R, const BenchWay *way)
+/* How many times faster than the best of cuSPARSE, both without PETSc where that was measured; 0 without cuSPARSE */
+static double BenchOverCuSPARSE(const BenchResult *R, const BenchWay *way)
 {
   double best = 0;
 

@@ -23,7 +23,7 @@
 /* Neither call creates a context: which device a process uses is settled by then, or left to PETSc */
 static tc_status cuda_probe(int *sm)
 {
-  int device, num, major, minor;
+  int device, num, major, minor, pools;
 
   TC_CUDA(cudaGetDeviceCount(&num));
   TC_CHECK(num > 0, TC_ERR_DEVICE, "no CUDA device");
@@ -32,6 +32,8 @@ static tc_status cuda_probe(int *sm)
   TC_CUDA(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device));
   *sm = 10 * major + minor;
   TC_CHECK(*sm >= TC_CUDA_MIN_SM, TC_ERR_UNSUPPORTED, "the device is sm_%d, the kernels were compiled for sm_%d and later", *sm, TC_CUDA_MIN_SM);
+  TC_CUDA(cudaDeviceGetAttribute(&pools, cudaDevAttrMemoryPoolsSupported, device));
+  TC_CHECK(pools, TC_ERR_UNSUPPORTED, "the device, or how this system shares it, has no memory pools");
   return TC_OK;
 }
 
@@ -224,9 +226,14 @@ static tc_status cuda_time_end(tc_stream stream, void *stopwatch, double *ms)
   return TC_OK;
 }
 
+static void cuda_clear_error(void)
+{
+  cudaGetLastError();
+}
+
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {"cuda", cuda_probe, cuda_warm_up, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, cuda_kernels, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

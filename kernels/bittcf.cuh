@@ -258,7 +258,7 @@ __device__ __forceinline__ void tc_put_row(const tc_dense_output &out, int32_t r
   Lanes:  consecutive long rows, whose segments' sums are neighbours
   Arrays: the view; partial column-major [slots, n]; C column-major; all device
   Writes: the long rows of C, through tc_put_row() of the output
-  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+  Launch: 128 threads per block, no shared memory.  Needs: sm_70.  Source: tc_spmm.h, the order of the additions
 */
 template <typename Output>
 static __global__ void __launch_bounds__(tc_add_threads, 8) tc_spmm_bittcf_long_kernel(const __grid_constant__ tc_bittcf T, const __grid_constant__ Output out)

@@ -93,11 +93,6 @@ struct tc_open_groups {
   }
 };
 
-__device__ __forceinline__ int32_t tc_warp_sum_int(int32_t value)
-{
-  return __reduce_add_sync(tc_full_warp, value);
-}
-
 /* How many columns the first k groups have where num[s] have s and more of the largest come first */
 __device__ __forceinline__ int64_t tc_columns_of_groups(int64_t k, const int32_t (&num)[TC_BCSR_GROUP + 1])
 {
@@ -217,7 +212,7 @@ static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_wi
     for (int size = 1; size <= TC_BCSR_GROUP; ++size) num[size] += W.size[base + g] == size;
   }
 #pragma unroll
-  for (int size = 1; size <= TC_BCSR_GROUP; ++size) num[size] = tc_warp_sum_int(num[size]);
+  for (int size = 1; size <= TC_BCSR_GROUP; ++size) num[size] = tc_warp_total(num[size]);
   const int32_t in_sparse = tc_cheapest_groups(num_columns, num_groups, num, lane);
 
   tc_order_groups(W, base, num_groups, in_sparse, num, lane);
@@ -236,7 +231,7 @@ static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_wi
   Lanes:  consecutive windows
   Arrays: tiles [num_windows + 1], of all windows before; pieces [num_windows + 1]; all device
   Writes: pieces: how many if there are several, and 1 then
-  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_60.  Source: src/format/bcsr.c
+  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_70.  Source: src/format/bcsr.c
 */
 static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_count_kernel(int32_t num_windows, int32_t most, const tc_two *__restrict__ tiles, tc_two *__restrict__ pieces)
 {
@@ -255,7 +250,7 @@ static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_co
   Lanes:  consecutive windows
   Arrays: tiles, pieces [num_windows + 1], of all windows before; the view; all device
   Writes: piece, split_window, split_first
-  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_60.  Source: src/format/bcsr.c
+  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_70.  Source: src/format/bcsr.c
 */
 static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_pieces_kernel(const __grid_constant__ tc_bcsr T, int32_t most, const tc_two *__restrict__ tiles, const tc_two *__restrict__ pieces)
 {
@@ -339,7 +334,7 @@ __device__ __forceinline__ void tc_put_bcsr_group(const tc_bcsr &T, const tc_bcs
   Lanes:  a group of one of four 2:4 tiles each, then consecutive columns
   Arrays: row_ptr [num_rows + 1] of CSR; W; tiles [num_windows + 1], of all windows before; the view; all device
   Writes: column, choice, map
-  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_60.  Source: src/format/bcsr.c
+  Launch: tc_bcsr_build_threads per block, no shared memory.  Needs: sm_70.  Source: src/format/bcsr.c
 */
 static __global__ void __launch_bounds__(tc_bcsr_build_threads) tc_build_bcsr_tiles_kernel(const __grid_constant__ tc_bcsr T, const int32_t *__restrict__ row_ptr, const __grid_constant__ tc_bcsr_windows W, const tc_two *__restrict__ tiles)
 {

@@ -12,7 +12,7 @@
   Lanes:  consecutive rows
   Arrays: row_ptr, flag [num_rows + 1]; device
   Writes: flag: 1 for long rows, 0 for others and behind the last
-  Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, no shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_flags_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, int32_t *__restrict__ flag)
 {
@@ -28,7 +28,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_flags
   Lanes:  consecutive rows
   Arrays: row_ptr [num_rows + 1]; before [num_rows + 1], the long rows before each row; long_row, long_segments [num_long]; news; all device
   Writes: long_row and long_segments once each, news->num_segments, which was 0
-  Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, no shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_long_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ before, int32_t *__restrict__ long_row, int32_t *__restrict__ long_segments, tc_build_news *__restrict__ news)
 {
@@ -49,7 +49,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_long_
   Lanes:  consecutive blocks
   Arrays: long_segments [num_long] of the view, whose long_windows is set; windows [blocks + 1]; all device
   Writes: windows once each, 0 behind the last
-  Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, no shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_blocks_kernel(const __grid_constant__ tc_bittcf T, int32_t *__restrict__ windows)
 {
@@ -104,7 +104,7 @@ constexpr int tc_window_threads = 128, tc_window_warps = tc_window_threads / tc_
   Lanes:  a packed row each; four for a row
   Arrays: the view up to long_first; row_ptr, col, row_order as above; length [8 * num_windows]; size [num_windows + 1]; all device
   Writes: row_id, csr_first, length, window (val and tiles as 0) and size once each; the first of long_first if there are no long rows
-  Launch: tc_window_threads per block, 32 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_window_threads per block, 32 KB of shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_window_threads) tc_build_bittcf_measure_kernel(const __grid_constant__ tc_bittcf T, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const int32_t *__restrict__ row_order, uint16_t *__restrict__ length, tc_window_size *__restrict__ size)
 {
@@ -191,7 +191,7 @@ __device__ __forceinline__ void tc_fill_narrow(const tc_window &W, const int32_t
   Lanes:  a packed row each; four for a row
   Arrays: the view up to tiles; length as above; col [nnz]; before [num_windows], the sizes of the windows before each; all device
   Writes: tiles, and val and tiles of the windows, once each
-  Launch: tc_window_threads per block, room.bytes() of shared memory for each warp, 11 KB at most.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_window_threads per block, room.bytes() of shared memory for each warp, 11 KB at most.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_window_threads) tc_build_bittcf_fill_kernel(const __grid_constant__ tc_bittcf T, const tc_window_room room, const uint16_t *__restrict__ length, const int32_t *__restrict__ col, const tc_window_size *__restrict__ before)
 {
@@ -235,7 +235,7 @@ using tc_bittcf_moves = tc_build_moves<7>;
   Lanes:  consecutive 16 bytes
   Arrays: those of `moves`; device
   Writes: what `moves` names once each
-  Launch: tc_build_threads per block, no shared memory.  Needs: sm_60.  Source: a copy
+  Launch: tc_build_threads per block, no shared memory.  Needs: sm_70.  Source: a copy
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_move_kernel(const __grid_constant__ tc_bittcf_moves moves)
 {
@@ -353,7 +353,7 @@ __device__ __forceinline__ int32_t tc_collect_cluster(const tc_bittcf &T, const 
   Lanes:  columns of a window; a window each where columns lie far apart
   Arrays: the view up to tiles; size [clusters + 1]; list [clusters, tc_bittcf_most_listed()]; all device
   Writes: size once each; of list what there is, where there is no more than fits
-  Launch: tc_build_threads per block, 4 bytes of shared memory for each of tc_build_warps * tc_bittcf_most_listed() entries, and 11 KB.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, 4 bytes of shared memory for each of tc_build_warps * tc_bittcf_most_listed() entries, and 11 KB.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clusters_kernel(const __grid_constant__ tc_bittcf T, tc_list_size *__restrict__ size, int32_t *__restrict__ list)
 {
@@ -395,7 +395,7 @@ static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_clust
   Lanes:  consecutive entries; then places of windows
   Arrays: the whole view; before [num_windows], sizes as above, and lists [clusters + 1], both scanned; list as above; all device
   Writes: cluster_first, cluster_list, place_first, place once each
-  Launch: tc_build_threads per block, 7 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: tc_build_threads per block, 7 KB of shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_places_kernel(const __grid_constant__ tc_bittcf T, const tc_window_size *__restrict__ before, const tc_list_size *__restrict__ lists, const int32_t *__restrict__ list)
 {

@@ -130,7 +130,7 @@ __device__ __forceinline__ int tc_disorder(int32_t num_rows, int32_t nnz, const 
   Lanes:  consecutive rows, consecutive entries, entries of a probed row
   Arrays: row_ptr [num_rows + 1]; col; news; all device
   Writes: adds to num_long and disorder of news, which were 0; num_orders and order of news
-  Launch: tc_build_threads per block, a thread for each row at least; 9 KB of shared memory.  Needs: sm_60.  Source: tc_bittcf_order.h
+  Launch: tc_build_threads per block, a thread for each row at least; 9 KB of shared memory.  Needs: sm_70.  Source: tc_bittcf_order.h
 */
 static __global__ void __launch_bounds__(tc_build_threads) tc_build_bittcf_rows_kernel(int32_t num_rows, int32_t nnz, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, bool ordered, tc_build_news *__restrict__ news)
 {
@@ -223,7 +223,7 @@ __device__ __forceinline__ void tc_sample_neighbourhood(const int32_t *col, int3
   Lanes:  a row each; four for a row of eight
   Arrays: row_ptr, col, row_order of the matrix, the last may be NULL; news; all device; answer: the host's, pinned
   Writes: adds to sampled, sample and most_masks of news, which were 0; num_long, order and sample of answer
-  Launch: tc_sample_threads per block, TC_BITTCF_MAX_ORDERS rows of them, after tc_build_bittcf_rows_kernel, may begin early; 41 KB of shared memory.  Needs: sm_60
+  Launch: tc_sample_threads per block, TC_BITTCF_MAX_ORDERS rows of them, after tc_build_bittcf_rows_kernel, may begin early; 41 KB of shared memory.  Needs: sm_70.
   Source: tc_bittcf_order.h
 */
 static __global__ void __launch_bounds__(tc_sample_threads) tc_build_bittcf_sample_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const int32_t *__restrict__ row_order, tc_build_news *news, tc_build_answer *answer)

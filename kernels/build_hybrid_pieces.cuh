@@ -177,7 +177,7 @@ __device__ __forceinline__ piece tc_begin_at(piece P, const tc_tile_size &begin)
   Lanes:  see tc_hybrid_walk; the warps of a team share its blocks
   Arrays: the view's arrays up to `length`; row_ptr [num_rows + 1], col [nnz]; rows, what all rows make together; tile [tiles]; all device
   Writes: segment, slice and tile once each
-  Launch: tc_piece_threads per block.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_piece_threads per block, a few words of shared memory.  Needs: sm_70.  Source: tc_hybrid.h
 */
 template <int team>
 static __global__ void __launch_bounds__(tc_piece_threads) tc_build_hybrid_measure_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const tc_row_counts *__restrict__ rows,
@@ -219,7 +219,7 @@ static __global__ void __launch_bounds__(tc_piece_threads) tc_build_hybrid_measu
   Lanes:  neighbouring tiles
   Arrays: rows as above; tile [tiles]; device; counts, on the host
   Writes: tile in place, counts
-  Launch: tc_scan_threads, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_scan_threads, shared memory of CUB.  Needs: sm_70.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_tiles_kernel(const __grid_constant__ tc_hybrid view, int team, const tc_row_counts *__restrict__ rows, tc_tile_size *tile, tc_build_counts *counts)
 {
@@ -307,7 +307,7 @@ struct tc_hybrid_moves {
   Lanes:  see tc_hybrid_walk; the warps of a team share its blocks
   Arrays: the whole view; S, a view of what the kernels before made; col [nnz]; tile [tiles], scanned; all device
   Writes: index, slice, segment and what `moves` names once each
-  Launch: tc_piece_threads per block, no shared memory.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_piece_threads per block, no shared memory.  Needs: sm_70.  Source: tc_hybrid.h
 */
 template <int team>
 static __global__ void __launch_bounds__(tc_piece_threads, 5) tc_build_hybrid_fill_kernel(const __grid_constant__ tc_hybrid H, const __grid_constant__ tc_hybrid S, const __grid_constant__ tc_hybrid_moves moves, const int32_t *__restrict__ col,

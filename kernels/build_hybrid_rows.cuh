@@ -126,7 +126,7 @@ static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_order
   Lanes:  neighbouring windows; neighbouring lengths
   Arrays: counts [num], tall_rows [num][tc_tall_keys]; all device
   Writes: both in place
-  Launch: tc_scan_threads per block, one and a block for every tc_scan_keys lengths of tall rows, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_scan_threads per block, one and a block for every tc_scan_keys lengths of tall rows, shared memory of CUB.  Needs: sm_70.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_scan_kernel(int32_t num, tc_row_counts *counts, int32_t *tall_rows)
 {
@@ -186,7 +186,7 @@ static __global__ void __launch_bounds__(tc_scan_threads) tc_build_hybrid_scan_k
   Lanes:  neighbours in the order of the window
   Arrays: the view's arrays up to `length`; row_ptr, order as above; before [windows + 1] and tall_rows [windows + 1][tc_tall_keys], scanned; all device
   Writes: row_id, csr_first, length and long_first once each
-  Launch: tc_order_threads per block, shared memory of CUB.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_order_threads per block, shared memory of CUB.  Needs: sm_70.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_order_threads) tc_build_hybrid_place_kernel(const __grid_constant__ tc_hybrid view, const int32_t *__restrict__ row_ptr, const uint16_t *__restrict__ order, const tc_row_counts *__restrict__ before,
                                                                                         const int32_t *__restrict__ tall_rows)

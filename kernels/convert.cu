@@ -11,7 +11,7 @@ constexpr int tc_convert_ahead   = 4; // loads that a thread has in flight
   Lanes:  consecutive rows
   Arrays: from, to column-major [rows, n]; device
   Writes: every element of `to` once
-  Launch: tc_convert_threads per block, no shared memory.  Needs: sm_60.  Source: a copy
+  Launch: tc_convert_threads per block, no shared memory.  Needs: sm_70.  Source: a copy
 */
 template <typename From, typename To>
 static __global__ void __launch_bounds__(tc_convert_threads) tc_convert_kernel(int64_t rows, int64_t n, const From *__restrict__ from, int64_t ld_from, To *__restrict__ to, int64_t ld_to)

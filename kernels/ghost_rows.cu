@@ -11,7 +11,7 @@ constexpr int tc_rows_tile = 32, tc_rows_threads = 256, tc_rows_step = tc_rows_t
   Lanes:  consecutive rows when reading, which mostly follow each other in the block, too; consecutive columns when writing
   Arrays: row [num] or NULL; from column-major, leading dimension ld; to [num, n] by rows; all device
   Writes: every element of `to` once
-  Launch: tc_rows_threads per block, 8 KiB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
+  Launch: tc_rows_threads per block, 8 KiB of shared memory.  Needs: sm_70.  Source: the transposition everybody writes
 */
 template <typename T>
 static __global__ void __launch_bounds__(tc_rows_threads) tc_pick_rows_kernel(int64_t num, const int64_t *__restrict__ row, int64_t n, const T *__restrict__ from, int64_t ld, T *__restrict__ to)
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(tc_rows_threads) tc_pick_rows_kernel(in
   Lanes:  consecutive columns when slots are read, consecutive rows when they are added
   Arrays: row [num]; first_slot [num + 1]; slot; from by rows of n; to column-major, leading dimension ld; all device
   Writes: the elements of the rows, which differ, once
-  Launch: tc_rows_threads per block, 8 KiB of shared memory.  Needs: sm_60.  Source: as above
+  Launch: tc_rows_threads per block, 8 KiB of shared memory.  Needs: sm_70.  Source: as above
 */
 template <typename T>
 static __global__ void __launch_bounds__(tc_rows_threads) tc_add_rows_kernel(int64_t num, const int64_t *__restrict__ row, const int64_t *__restrict__ first_slot, const int64_t *__restrict__ slot, int64_t n, const T *__restrict__ from, T *__restrict__ to, int64_t ld)

@@ -85,7 +85,7 @@ constexpr int tc_add_threads = 128;
   Lanes:  consecutive columns, so the sums coalesce
   Arrays: see tc_segment_sums; all device
   Writes: the long rows of C
-  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+  Launch: 128 threads per block, no shared memory.  Needs: sm_70.  Source: tc_spmm.h, the order of the additions
 */
 template <typename number>
 static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kernel(const __grid_constant__ tc_segment_sums<number> S)
@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(tc_add_threads, 8) tc_add_segments_kern
   Lanes:  8 consecutive columns, then consecutive segments
   Arrays: see tc_segment_sums; all device
   Writes: the long rows of C
-  Launch: 128 threads per block, 16 KB of shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+  Launch: 128 threads per block, 16 KB of shared memory.  Needs: sm_70.  Source: tc_spmm.h, the order of the additions
 */
 constexpr int tc_add_columns = 8, tc_add_piece = 128; // segments
 

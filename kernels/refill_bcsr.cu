@@ -11,7 +11,7 @@ constexpr int tc_refill_threads = 256;
   Lanes:  consecutive entries
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: every row exponent once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: tc_bcsr.h
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: tc_bcsr.h
 */
 static __global__ void __launch_bounds__(tc_refill_threads) tc_row_exponents_kernel(const __grid_constant__ tc_bcsr T, const double *__restrict__ csr_val)
 {
@@ -34,7 +34,7 @@ static __global__ void __launch_bounds__(tc_refill_threads) tc_row_exponents_ker
   Lanes:  8 consecutive slots each: rows g and g + 8 of a tile
   Arrays: the view with its row exponents; csr_val [num_nonzeros]; all device
   Writes: every value once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: tc_bcsr.h
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: tc_bcsr.h
 */
 static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bcsr_kernel(const __grid_constant__ tc_bcsr T, const double *__restrict__ csr_val)
 {

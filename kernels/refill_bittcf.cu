@@ -36,7 +36,7 @@ __device__ __forceinline__ void tc_walk_window(const tc_bittcf &T, int32_t w, in
   Lanes:  see tc_walk_window; a lane counts the entries of its row, so the place in CSR follows from the masks
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: every value once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: tc_bittcf.h
 */
 static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bittcf_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ csr_val)
 {
@@ -53,7 +53,7 @@ static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bittcf_ker
   Lanes:  as above
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: every value and every exponent once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: tc_bittcf.h, tc_narrow.h
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: tc_bittcf.h, tc_narrow.h
 */
 template <tc_precision precision>
 static __global__ void __launch_bounds__(tc_refill_threads) tc_refill_bittcf_narrow_kernel(const __grid_constant__ tc_bittcf T, const double *__restrict__ csr_val)

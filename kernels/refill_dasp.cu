@@ -9,7 +9,7 @@
   Lanes:  consecutive slots, so map and val coalesce; csr_val is gathered, mostly in runs
   Arrays: map [num_slots]; csr_val [nnz]; val [num_slots]; all device
   Writes: every slot once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: the slot map of docs/formats.md
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: the slot map of docs/formats.md
 */
 static __global__ void tc_refill_dasp_kernel(int64_t num_slots, const int32_t *__restrict__ map, const double *__restrict__ csr_val, double *__restrict__ val)
 {

@@ -29,7 +29,7 @@ __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_
   Lanes:  four values per thread, all on their way together
   Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
   Writes: the dictionary, zeros after its end, and its size
-  Launch: tc_sample_threads, 19 KiB of shared memory.  Needs: sm_60.  Source: tc_hybrid.h
+  Launch: tc_sample_threads, 19 KiB of shared memory.  Needs: sm_70.  Source: tc_hybrid.h
 */
 static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
 {

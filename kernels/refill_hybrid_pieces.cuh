@@ -260,7 +260,7 @@ struct tc_staged_piece : tc_piece_rows {
     synchronize(); // all have read what was there
     from = begin;
     if (stride > 1) {
-      const int32_t entry = __shfl_sync(tc_full_warp, first, 0) + stride * from, entries = __reduce_add_sync(tc_full_warp, count) - stride * from;
+      const int32_t entry = __shfl_sync(tc_full_warp, first, 0) + stride * from, entries = tc_warp_total(count) - stride * from;
 
       own = address(half(entry) + lane);
       copy_run(half(entry), entry, min(entries, stride * most));

@@ -26,7 +26,7 @@ struct tc_pairs_in_order {
   Lanes:  consecutive rows when reading, consecutive pairs of columns when writing; shared memory turns the tile
   Arrays: b column-major [rows, n], leading dimension ldb, doubles or floats; copy row-major [rows, width], aligned to 16 bytes; all device
   Writes: every element of copy once
-  Launch: 256 threads per block, 8 to 18 KB of shared memory.  Needs: sm_60.  Source: the transposition everybody writes
+  Launch: 256 threads per block, 8 to 18 KB of shared memory.  Needs: sm_70.  Source: the transposition everybody writes
 */
 template <int columns, class order, typename number>
 static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc_row_major_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)
@@ -82,7 +82,7 @@ static inline tc_status tc_turn_block(const char *name, int32_t rows, int32_t wi
   Lanes:  consecutive columns
   Arrays: b column-major [n, rows], leading dimension ldb, doubles or floats; copy row-major [rows, width], width at most 256; all device
   Writes: every element of copy once
-  Launch: 256 threads per block, no shared memory.  Needs: sm_60.  Source: a copy
+  Launch: 256 threads per block, no shared memory.  Needs: sm_70.  Source: a copy
 */
 template <class order, typename number>
 static __global__ void tc_row_copy_kernel(int32_t rows, int32_t n, const number *b, int64_t ldb, int32_t width, double *copy)

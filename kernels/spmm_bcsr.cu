@@ -187,7 +187,7 @@ static __global__ void __launch_bounds__(tc_piece_warps *tc_warp_size, 2) tc_spm
   Lanes:  consecutive columns, so partial coalesces
   Arrays: split_window and split_first of the view; partial [num_slots, 16, width]; C column-major; all device
   Writes: the rows of those windows
-  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_bcsr.h
+  Launch: 128 threads per block, no shared memory.  Needs: sm_70.  Source: tc_bcsr.h
 */
 static __global__ void tc_add_pieces_kernel(const __grid_constant__ tc_bcsr T, const __grid_constant__ tc_narrow_output out)
 {

@@ -160,7 +160,7 @@ __device__ __forceinline__ void tc_csr_add_complete_rows(const tc_csr_view &A, c
           while rows of B are
   Arrays: the view; B, C row-major, aligned to 16 bytes, as are their rows; partial row-major [num_segments, n]; all device
   Writes: C once for each row that is not long; partial for the others, and with `adds` these rows of C, too, by the block whose segments are the last of a row to arrive
-  Launch: 128 threads per block, static shared memory.  Needs: sm_60.  Source: Yang, Buluc and Owens, Euro-Par'18, as for tc_spmm_csr_kernel
+  Launch: 128 threads per block, static shared memory.  Needs: sm_70.  Source: Yang, Buluc and Owens, Euro-Par'18, as for tc_spmm_csr_kernel
 */
 template <class shape, bool adds>
 static __global__ void __launch_bounds__(shape::threads, tc_csr_row_major_resident) tc_spmm_csr_row_major_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_csr_row_major_args args)

@@ -9,7 +9,7 @@
   Lanes:  a lane owns a row, its sums for all the columns in registers. Where consecutive rows touch consecutive columns the loads of B coalesce by themselves
   Arrays: the device view of the matrix; B, C column-major; all device
   Writes: C once for each row of a slice
-  Launch: 128 threads per block, no shared memory.  Needs: sm_75.  Source: sliced ELLPACK with several vectors, e.g. Anzt, Tomov and Dongarra, "Accelerating the LOBPCG
+  Launch: 128 threads per block, no shared memory.  Needs: sm_70.  Source: sliced ELLPACK with several vectors, e.g. Anzt, Tomov and Dongarra, "Accelerating the LOBPCG
           method on GPUs using a blocked sparse matrix vector product", HPC'15
 */
 constexpr int tc_slice_threads = 128;
@@ -168,7 +168,7 @@ static __global__ void __launch_bounds__(tc_slice_threads, shape::blocks) tc_spm
   Lanes:  lane 8 p + j owns column j of piece p: eight lanes read the same entry
   Arrays: the device view of the matrix; B, C column-major; partial row-major [tc_pieces * num_segments, width]; all device
   Writes: partial, 0 for pieces beyond the end of a row; the empty rows of C
-  Launch: 128 threads per block, no shared memory.  Needs: sm_60.  Source: tc_spmm.h, the order of the additions
+  Launch: 128 threads per block, no shared memory.  Needs: sm_70.  Source: tc_spmm.h, the order of the additions
 */
 constexpr int tc_piece_columns = 8;
 constexpr int tc_pieces        = TC_HYBRID_SEGMENT / TC_SPMM_SEGMENT; // of a segment

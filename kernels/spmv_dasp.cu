@@ -13,7 +13,7 @@
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
   Writes: z once for each row; partial and arrived for long rows. The last segment to arrive adds the partial sums up, always in the order of the segments: the
           atomic counter decides who adds, not in which order. arrived is zero again afterwards. Two products with one matrix must not overlap.
-  Launch: 128 (mma), 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
+  Launch: 128 (mma), 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_70, mma sm_80.  Source: Lu and Liu, SC'23, section 3; layout: tc_dasp.h
 */
 enum tc_dasp_section { MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
 

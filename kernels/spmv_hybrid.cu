@@ -11,7 +11,7 @@
           C[g][g]
   Arrays: the device view of the matrix; x [num_cols]; y (may be NULL, may be z), z [num_rows], of doubles or of floats; all device
   Writes: z once for each row; partial and arrived for long rows (long_rows.cuh). Two products with one matrix must not overlap.
-  Launch: 128 (mma), 128, 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_60, mma sm_80.  Source: tc_hybrid.h, docs/formats.md; diagonal of a tensor-core tile: Lu and
+  Launch: 128 (mma), 128, 512 or 1024 (fma) threads per block, a few words of shared memory.  Needs: sm_70, mma sm_80.  Source: tc_hybrid.h, docs/formats.md; diagonal of a tensor-core tile: Lu and
           Liu, SC'23, section 3
 */
 constexpr int tc_hybrid_mma_threads = 32 * tc_team; // a slice or a segment per block
@@ -241,7 +241,7 @@ static bool one_crowded_wave(int64_t num_ctas, const tc_device_size *size)
   The sooner the next kernel begins, the more of its start is hidden. But its thread blocks are then dealt out beside those of this one. If these are less than a wave, and more than
   half of one, some find no place until a multiprocessor is done, and go there together: up to places / blocks times as long, which for fragments pays up to a microsecond, written
   down as bytes. Scalar lanes are slower, too, where all fit; and from the L2 cache, with more than a wave, they are fastest without company. Measured with chains of products
-  on an H200 (docs/performance.md, "When the next kernel begins").
+  on an H200 (docs/performance-suite.md, "When the next kernel begins").
 */
 template <class shape>
 static tc_next_kernel when_next(int64_t num_ctas, int threads, double bytes, bool stays, const tc_device_size *size)

@@ -137,7 +137,7 @@ __device__ __forceinline__ void tc_survey_lengths(const tc_csr_view &A, int32_t 
   Lanes:  neighbours take neighbouring entries, or rows
   Arrays: the view without values and lists, its heavy_from; counts, zeros before; bins_of [chunks, TC_BINS]; all device
   Writes: counts, by integer atomics; bins_of
-  Launch: tc_survey_threads per block, 16 KiB of shared memory.  Needs: sm_60.  Source: tc_survey.h
+  Launch: tc_survey_threads per block, 16 KiB of shared memory.  Needs: sm_70.  Source: tc_survey.h
 */
 static __global__ void __launch_bounds__(tc_survey_threads) tc_survey_kernel(const __grid_constant__ tc_csr_view A, int32_t window_blocks, int32_t sample_blocks, tc_survey_counts *counts, int32_t *bins_of)
 {

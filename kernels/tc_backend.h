@@ -51,6 +51,7 @@ typedef struct {
 } tc_converter;
 
 typedef struct {
+  size_t      size; // of this table, for whoever opens a library of another build
   const char *name; // "host" or "cuda"
   /* Is the backend usable? On failure tc_last_error() of this table says why. `sm` gets the compute capability of the current device (0: host) */
   tc_status (*probe)(int *sm);
@@ -119,6 +120,7 @@ typedef struct {
   int (*capturing)(tc_stream stream);
   tc_status (*time_begin)(tc_stream stream, void **stopwatch);
   tc_status (*time_end)(tc_stream stream, void *stopwatch, double *ms);
+  void (*clear_error)(void); // NULL on the host. Forgets what the runtime keeps of an error of somebody else, who has not asked for it
   const char *(*last_error)(void);
   int (*fault_arm)(tc_fault_point point, int n); // each library has its own fault table
 } tc_backend;

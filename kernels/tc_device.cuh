@@ -67,7 +67,19 @@ __device__ __forceinline__ int tc_warp_max(int v)
 #endif
 }
 
-/* The same for bits of magnitudes */
+/* Their sum */
+__device__ __forceinline__ int tc_warp_total(int v)
+{
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(tc_full_warp, v);
+#else
+#pragma unroll
+  for (int half = tc_warp_size / 2; half > 0; half /= 2) v += __shfl_xor_sync(tc_full_warp, v, half);
+  return tc_uniform(v);
+#endif
+}
+
+/* The largest of bits of magnitudes */
 __device__ __forceinline__ uint64_t tc_warp_largest(uint64_t v)
 {
 #pragma unroll

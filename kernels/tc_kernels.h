@@ -6,23 +6,23 @@
 #ifdef TC_KERNEL
 /*        op    format    arithmetic precision scalar min_sm launcher             ; a matrix gets the first row for its vectors, or for F64, that reads its precision */
 TC_KERNEL(SPMV, "dasp",   MMA,       F64,      F64,   80,    tc_spmv_dasp_mma_f64)
-TC_KERNEL(SPMV, "dasp",   FMA,       F64,      F64,   60,    tc_spmv_dasp_fma_f64)
+TC_KERNEL(SPMV, "dasp",   FMA,       F64,      F64,   70,    tc_spmv_dasp_fma_f64)
 TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     F64,   80,    tc_spmv_hybrid_mma_f64)
-TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F64,   60,    tc_spmv_hybrid_fma_f64)
+TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F64,   70,    tc_spmv_hybrid_fma_f64)
 TC_KERNEL(SPMV, "hybrid", MMA,       F16,      F64,   80,    tc_spmv_hybrid_mma_16bit)
-TC_KERNEL(SPMV, "hybrid", FMA,       F16,      F64,   60,    tc_spmv_hybrid_fma_16bit)
+TC_KERNEL(SPMV, "hybrid", FMA,       F16,      F64,   70,    tc_spmv_hybrid_fma_16bit)
 TC_KERNEL(SPMV, "hybrid", MMA,       TF32,     F32,   80,    tc_spmv_hybrid_mma_single)
-TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F32,   60,    tc_spmv_hybrid_fma_single)
+TC_KERNEL(SPMV, "hybrid", FMA,       TF32,     F32,   70,    tc_spmv_hybrid_fma_single)
 #endif
 
 #ifdef TC_SPMM_KERNEL
 /*             format    arithmetic precision min_sm suits                               A B^T floats scratch                                launcher           */
-TC_SPMM_KERNEL("csr",    FMA,       F64,      60,    nullptr,                             1,    1,     tc_spmm_csr_scratch,                   tc_spmm_csr_f64)
-TC_SPMM_KERNEL("csr",    FMA,       F32,      60,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
-TC_SPMM_KERNEL("csr",    FMA,       TF32,     60,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
-TC_SPMM_KERNEL("csr",    FMA,       BF16,     60,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_bf16)
-TC_SPMM_KERNEL("csr",    FMA,       F16,      60,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_f16)
-TC_SPMM_KERNEL("hybrid", FMA,       F64,      60,    nullptr,                             0,    0,     tc_spmm_hybrid_scratch,                tc_spmm_hybrid_f64)
+TC_SPMM_KERNEL("csr",    FMA,       F64,      70,    nullptr,                             1,    1,     tc_spmm_csr_scratch,                   tc_spmm_csr_f64)
+TC_SPMM_KERNEL("csr",    FMA,       F32,      70,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
+TC_SPMM_KERNEL("csr",    FMA,       TF32,     70,    nullptr,                             0,    1,     tc_spmm_csr_f32_scratch,               tc_spmm_csr_f32)
+TC_SPMM_KERNEL("csr",    FMA,       BF16,     70,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_bf16)
+TC_SPMM_KERNEL("csr",    FMA,       F16,      70,    nullptr,                             0,    1,     tc_spmm_csr_16bit_scratch,             tc_spmm_csr_f16)
+TC_SPMM_KERNEL("hybrid", FMA,       F64,      70,    nullptr,                             0,    0,     tc_spmm_hybrid_scratch,                tc_spmm_hybrid_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    nullptr,                             1,    1,     tc_spmm_bittcf_scratch,                tc_spmm_bittcf_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F64,      80,    tc_spmm_bittcf_cluster_suits,        0,    0,     tc_spmm_bittcf_cluster_scratch,        tc_spmm_bittcf_cluster_f64)
 TC_SPMM_KERNEL("bittcf", MMA,       F32,      80,    nullptr,                             0,    1,     tc_spmm_bittcf_narrow_scratch,         tc_spmm_bittcf_f32)

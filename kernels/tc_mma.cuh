@@ -104,7 +104,11 @@ __device__ __forceinline__ void tc_copies_done_but(int batches)
 /* Barriers of shared memory, 8 bytes each, an address of that: a phase of one ends with its last arrival, and the next one begins. Phases have parities, 0 first. Needs sm_80, as what follows. */
 __device__ __forceinline__ void tc_barrier_begin(uint32_t barrier, uint32_t arrivals)
 {
+#if __CUDA_ARCH__ >= 800
   asm volatile("mbarrier.init.shared.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
+#else
+  __trap();
+#endif
 }
 
 /* Arrives when this thread's copies so far have */
@@ -253,28 +257,36 @@ __device__ __forceinline__ void tc_prefetch_near(const void *global)
   asm volatile("prefetch.global.L1 [%0];" : : "l"(global));
 }
 
-/* The policy of the L2 cache by which a line is the first to be replaced */
+/* The policy of the L2 cache by which a line is the first to be replaced; before sm_80 there is none */
 __device__ __forceinline__ uint64_t tc_first_to_leave()
 {
-  uint64_t policy;
+  uint64_t policy = 0;
 
+#if __CUDA_ARCH__ >= 800
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
   return policy;
 }
 
 /* 16 bytes past the L1 cache */
 __device__ __forceinline__ uint4 tc_load_with_policy(const void *global, uint64_t policy)
 {
+#if __CUDA_ARCH__ >= 800
   uint4 four;
 
   asm volatile("ld.global.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w) : "l"(global), "l"(policy));
   return four;
+#else
+  return __ldcs(static_cast<const uint4 *>(global));
+#endif
 }
 
-/* What the line of the L2 cache holds need not be written to memory: it is undefined from here on */
+/* What the line of the L2 cache holds need not be written to memory: it is undefined from here on. Nothing before sm_80. */
 __device__ __forceinline__ void tc_discard_line(void *global)
 {
+#if __CUDA_ARCH__ >= 800
   asm volatile("discard.global.L2 [%0], 128;" : : "l"(global) : "memory");
+#endif
 }
 
 /* base + unit * half of `two`, the low or the high one. One instruction; the compiler would rather compute it ahead and run out of registers. */

@@ -21,7 +21,7 @@ static int64_t blocks_for(int64_t n)
   Lanes:  consecutive entries
   Arrays: entry [n]; device
   Writes: every element once
-  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_60
+  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_70.  Source: transposition by a stable sort of the columns, as everybody writes it
 */
 static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_number_kernel(int64_t n, int32_t *__restrict__ entry)
 {
@@ -37,7 +37,7 @@ static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_numb
   Lanes:  consecutive entries of the row
   Arrays: row_ptr [num_rows + 1]; row [nnz]; all device
   Writes: every element of row once
-  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_60
+  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_70.  Source: transposition by a stable sort of the columns, as everybody writes it
 */
 static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_rows_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, int32_t *__restrict__ row)
 {
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_rows
   Lanes:  consecutive rows
   Arrays: sorted [nnz], the columns of A in ascending order; t_row_ptr [num_cols + 1]; all device
   Writes: every element of t_row_ptr once
-  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_60
+  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_70.  Source: transposition by a stable sort of the columns, as everybody writes it
 */
 static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_row_ptr_kernel(int32_t num_cols, int64_t nnz, const int32_t *__restrict__ sorted, int32_t *__restrict__ t_row_ptr)
 {
@@ -80,7 +80,7 @@ static __global__ void __launch_bounds__(tc_transpose_threads) tc_transpose_row_
   Lanes:  consecutive elements, so perm and `to` coalesce
   Arrays: perm, to [n]; from; all device
   Writes: every element of `to` once
-  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_60
+  Launch: tc_transpose_threads per block, no shared memory.  Needs: sm_70.  Source: transposition by a stable sort of the columns, as everybody writes it
 */
 template <typename T>
 static __global__ void __launch_bounds__(tc_transpose_threads) tc_gather_kernel(int64_t n, const int32_t *__restrict__ perm, const T *__restrict__ from, T *__restrict__ to)

@@ -9,12 +9,12 @@ passed=0 failed=0 skipped=0 times=()
 cd "$root"
 mpi_env
 
-# a step that has to work for anything after it; counts as a failure where it does not
 finish() {
   printf '%s\n' "${times[@]}"
   printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
   [ "$failed" = 0 ]
 }
+# a step that has to work for anything after it did not: a failure
 fatal() {
   printf 'error: %s\n' "$*"
   failed=$((failed + 1))

@@ -1,4 +1,4 @@
-# Sourced by the other scripts: where things are, how messages look, how packages are installed.
+# Sourced by the other scripts: where things are, how messages look, what is built for whom.
 # shellcheck shell=bash disable=SC2034
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

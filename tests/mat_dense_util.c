@@ -41,7 +41,8 @@ PetscErrorCode ProductNumbers(PetscInt rows, PetscInt n, uint64_t seed, double *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode ProductDense(MatType type, PetscInt m, PetscInt M, PetscInt N, PetscInt gap, Mat *B)
+/* A dense matrix of that type with `gap` unused rows behind the local ones, poisoned with NaN; the local and the global rows are those of a product's B or C */
+static PetscErrorCode ProductDense(MatType type, PetscInt m, PetscInt M, PetscInt N, PetscInt gap, Mat *B)
 {
   Mat          local;
   PetscInt     ld, n;

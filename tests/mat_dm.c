@@ -100,7 +100,7 @@ static PetscErrorCode Derive(Mat A, PetscBool ours, Kind kind, Mat *B)
 /* Written by the one, loaded into matrices of both. On several processes PETSc makes a new matrix, by the type name, of what it loads for a DMDA; on the host that is a plain one (docs/design.md). */
 static PetscErrorCode TestLoad(const DM dm[2], Mat written)
 {
-  char        name[] = "/tmp/mat_dm.XXXXXX", options[sizeof(name) + 8]; // PETSc writes those of the matrix into a file beside it
+  char        folder[PETSC_MAX_PATH_LEN], name[PETSC_MAX_PATH_LEN], options[PETSC_MAX_PATH_LEN]; // PETSc writes those of the matrix into a file beside it
   int         fd     = 0;
   PetscMPIInt rank;
   PetscViewer viewer;
@@ -109,6 +109,8 @@ static PetscErrorCode TestLoad(const DM dm[2], Mat written)
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
+  PetscCall(PetscGetTmp(PETSC_COMM_WORLD, folder, sizeof(folder)));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "%s/mat_dm.XXXXXX", folder));
   if (rank == 0) fd = mkstemp(name);
   PetscCheck(fd >= 0, PETSC_COMM_SELF, PETSC_ERR_FILE_OPEN, "No file %s", name);
   PetscCallMPI(MPI_Bcast(name, sizeof(name), MPI_CHAR, 0, PETSC_COMM_WORLD));

@@ -30,9 +30,6 @@ PetscErrorCode ProductCrashes(Mat, PetscBool *);
 /* The entries of a dense matrix, known to every process: rows x n, column-major, random normal; free with free() */
 PetscErrorCode ProductNumbers(PetscInt, PetscInt, uint64_t, double **);
 
-/* A dense matrix of that type with `gap` unused rows behind the local ones, poisoned with NaN; the local and the global rows are those of a product's B or C */
-PetscErrorCode ProductDense(MatType, PetscInt, PetscInt, PetscInt, PetscInt, Mat *);
-
 /* Fills the matrix with its rows of these numbers, or with those of their transpose; the gap stays NaN */
 PetscErrorCode ProductFill(Mat, const double *, PetscBool);
 

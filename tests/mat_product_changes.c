@@ -232,12 +232,12 @@ static PetscErrorCode TestNumeric(int product, MatAIJTCCUSPARSESpMM spmm)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Other operands of the same type for a product under way; a matrix that is not ours is multiplied by the parent */
+/* Other operands of the same type for a product under way; a matrix that is not ours is multiplied by the parent, and one that is after that with its own values */
 static PetscErrorCode TestReplace(int product)
 {
   Setup      s;
   Mat        other, B;
-  PetscBool  same[4], cuda;
+  PetscBool  same[5], cuda;
   PetscInt64 before, after;
 
   PetscFunctionBeginUser;
@@ -269,8 +269,11 @@ static PetscErrorCode TestReplace(int product)
   PetscCall(MatProductNumeric(s.C));
   PetscCall(ProductCount(s.ours, &after));
   PetscCall(SameAsPlain(product, s.plain, B, s.C, &same[3]));
-  PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same[3] && after == before), "MatProductReplaceMats, %s: other B %s, other A %s, MAT_REUSE_MATRIX %s, A of the parent type %s", ProductKinds()[product].name,
-                        same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG", same[2] ? "right" : "WRONG", same[3] ? "right" : "WRONG"));
+  PetscCall(MatScale(s.plain, 0.5));
+  PetscCall(ProductKinds()[product].multiply(s.ours, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &s.C));
+  PetscCall(SameAsPlain(product, s.plain, B, s.C, &same[4]));
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same[3] && same[4] && after == before), "MatProductReplaceMats, %s: other B %s, other A %s, MAT_REUSE_MATRIX %s, A of the parent type %s, of ours again %s", ProductKinds()[product].name,
+                        same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG", same[2] ? "right" : "WRONG", same[3] ? "right" : "WRONG", same[4] ? "right" : "WRONG"));
   PetscCall(MatDestroy(&other));
   PetscCall(MatDestroy(&B));
   PetscCall(SetupDestroy(&s));

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 enum {
-  GRID    = 8,
-  COLUMNS = 17
+  GRID         = 8,
+  COLUMNS      = 17,
+  FINE_STEPS   = 2, /* of smoothing */
+  COARSE_STEPS = 40
 };
 
 /* Every coarse point stands for 2^3 points of the grid */
@@ -63,7 +65,7 @@ static PetscErrorCode CreateSolver(Mat A, Mat P, KSP *ksp)
     PetscCall(KSPRichardsonSetScale(smoother, 0.7));
     PetscCall(KSPSetConvergenceTest(smoother, KSPConvergedSkip, NULL, NULL));
     PetscCall(KSPSetNormType(smoother, KSP_NORM_NONE));
-    PetscCall(KSPSetTolerances(smoother, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, level == 0 ? 40 : 2));
+    PetscCall(KSPSetTolerances(smoother, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, level == 0 ? COARSE_STEPS : FINE_STEPS));
     PetscCall(KSPGetPC(smoother, &inner));
     PetscCall(PCSetType(inner, PCJACOBI));
   }
@@ -84,17 +86,20 @@ static PetscErrorCode WorstResidual(Mat A, Mat B, Mat X, PetscReal *worst)
   PetscCall(MatGetColumnNorms(B, NORM_2, size));
   PetscCall(MatGetColumnNorms(R, NORM_2, residual));
   *worst = 0;
-  for (int j = 0; j < COLUMNS; j++) *worst = PetscMax(*worst, residual[j] / size[j]);
+  for (int j = 0; j < COLUMNS; j++) *worst = PetscMax(*worst, PetscIsNanReal(residual[j]) ? PETSC_INFINITY : residual[j] / size[j]);
   PetscCall(MatDestroy(&R));
   PetscCall(PetscFree2(size, residual));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* PCMatApply() against PCApply() of each column: the same steps, so the same up to the roundings of a cycle */
+/*
+  PCMatApply() against PCApply() of each column: the same steps, so the same up to the roundings of a cycle, twice. Damped Jacobi does not amplify them; a step is a product with rows of 7 entries, a
+  residual, a division, a scaling and a sum.
+*/
 static PetscErrorCode CheckApply(PC pc, Mat B, const char type[])
 {
   Mat       Y, column;
-  PetscReal difference = 0, size;
+  PetscReal difference = 0, size, bound = 2 * (COARSE_STEPS + 2 * FINE_STEPS) * (7 + 4) * PETSC_MACHINE_EPSILON;
 
   PetscFunctionBeginUser;
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &Y));
@@ -112,7 +117,7 @@ static PetscErrorCode CheckApply(PC pc, Mat B, const char type[])
   PetscCall(MatNorm(Y, NORM_FROBENIUS, &size));
   PetscCall(MatAXPY(column, -1.0, Y, SAME_NONZERO_PATTERN));
   PetscCall(MatNorm(column, NORM_FROBENIUS, &difference));
-  PetscCall(MatTestFact((PetscBool)(size > 0 && difference <= 1000 * PETSC_MACHINE_EPSILON * size), "PCMatApply of PCMG, %s: columns one by one differ by %.1e", type, (double)(difference / size)));
+  PetscCall(MatTestFact((PetscBool)(size > 0 && difference <= bound * size), "PCMatApply of PCMG, %s: columns one by one differ by %.1e", type, (double)(difference / size)));
   PetscCall(MatDestroy(&Y));
   PetscCall(MatDestroy(&column));
   PetscFunctionReturn(PETSC_SUCCESS);

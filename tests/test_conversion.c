@@ -1,5 +1,5 @@
 /*
-  Conversion on the device without PETSc: test_conversion [-small] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so
+  Conversion on the device without PETSc: test_conversion [-small|-few] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so
   What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values in either order, also when values change from kind
   to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77: no usable device.
 */
@@ -429,7 +429,7 @@ int main(int argc, char **args)
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) bench = args[++i];
     else path = args[i];
   }
-  if (path == NULL) die("usage", "test_conversion [-small] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so");
+  if (path == NULL) die("usage", "test_conversion [-small|-few] [-format name] [-bench generator:size,file,...] libaijtccusparse_cuda.so");
   backend = device_open("test_conversion", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (bench) return conversion_bench(backend, bench);
@@ -438,5 +438,6 @@ int main(int argc, char **args)
     if (converters[c].build && (only == NULL || strcmp(converters[c].format, only) == 0)) check_converter(backend, &converters[c]);
   }
   printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  if (passed + failed == 0) die("-format", "nothing is packed on this device by that name");
   return failed > 0;
 }

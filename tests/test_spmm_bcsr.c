@@ -1,5 +1,5 @@
 /*
-  What test_spmm_kernels does not see of the BCSR format: test_spmm_bcsr [-small] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so
+  What test_spmm_kernels does not see of the BCSR format: test_spmm_bcsr [-small|-few] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so
   On every test matrix, in both precisions, with and without 2:4 tiles: what the device packs are the host's bytes. Without 2:4 tiles products are within the bound, too. What
   is not finite stays in its row. -small leaves out what takes a memory checker too long. -bench times the kernels on synthetic matrices instead. Exit code 77: no usable device.
 */
@@ -164,7 +164,7 @@ int main(int argc, char **args)
     else if (strcmp(args[i], "-size") == 0 && i + 1 < argc) size = atoi(args[++i]);
     else path = args[i];
   }
-  if (path == NULL) device_die("usage", "test_spmm_bcsr [-small] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so");
+  if (path == NULL) device_die("usage", "test_spmm_bcsr [-small|-few] [-matrix part-of-its-name] [-bench N,N,... [-size N]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_bcsr", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;

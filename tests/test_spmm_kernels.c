@@ -1,5 +1,5 @@
 /*
-  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so
+  Device kernels for dense blocks without PETSc: test_spmm_kernels [-small|-few] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so
   Every kernel of the backend's table on every test matrix, every number of columns, leading dimension and alignment: the bits must be those that kernels/tc_spmm.h
   defines, again and again, with guard words around C; in narrow precisions results must be within the bound, and the same again and again, straight from CSR those of the host. The survey of every test
   matrix must be the host's, byte for byte. -small leaves out what takes a memory checker too long. -bench times the kernels instead. Exit code 77: no usable
@@ -19,7 +19,7 @@ static const int32_t widths[]       = {1, 2, 3, 7, 8, 9, 16, 17, 31, 32, 33, 64,
 static const int32_t small_widths[] = {1, 9, 32, 33, 128};
 enum { NUM_WIDTHS = sizeof widths / sizeof widths[0], NUM_SMALL_WIDTHS = sizeof small_widths / sizeof small_widths[0], MAX_FAILURES = 20, MANY_COLUMNS = 20000 };
 
-static int passed, failed, unsupported, small_only;
+static int passed, failed, skipped, unsupported, small_only;
 
 static void fact(int so, const char *kernel, const char *name, int32_t n, const char *what)
 {
@@ -419,7 +419,7 @@ int main(int argc, char **args)
     else if (strcmp(args[i], "-case") == 0 && i + 1 < argc) cases = args[++i];
     else path = args[i];
   }
-  if (path == NULL) device_die("usage", "test_spmm_kernels [-small] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so");
+  if (path == NULL) device_die("usage", "test_spmm_kernels [-small|-few] [-kernel part-of-its-name] [-bench N,N,... [-row-major N,N,... [-reorder]] [-case generator:size,file,...]] libaijtccusparse_cuda.so");
   backend = device_open("test_spmm_kernels", path, &sm);
   if (backend == NULL) return DEVICE_SKIPPED;
   if (small_only) device_repeats = 1;
@@ -432,12 +432,14 @@ int main(int argc, char **args)
     if (kernels[k].min_sm > sm || strstr(kernels[k].name, only) == NULL) continue;
     if (strcmp(kernels[k].format, "csr") != 0 && tc_format_find(kernels[k].format) == NULL) {
       printf("skip %s: nobody here makes format %s\n", kernels[k].name, kernels[k].format);
+      skipped++;
       continue;
     }
     unsupported = 0;
     check_all(backend, &kernels[k]);
     printf("%s %s: %d facts, %d products that it does not support\n", failed > 0 ? "FAIL" : "ok  ", kernels[k].name, passed - before, unsupported);
   }
-  printf("%d passed, %d failed, 0 skipped\n", passed, failed);
+  printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
+  if (passed + failed + skipped == 0) device_die("-kernel", "no kernel of this device has that in its name");
   return failed > 0;
 }

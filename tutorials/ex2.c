@@ -24,7 +24,8 @@ Input parameters:\n\
 enum {
   MAX_LEVELS  = 10,
   MAX_CHOICES = 16,
-  CHECK       = 10 /* steps of Chebyshev's iteration from one look at the residual to the next */
+  CHECK       = 10, /* steps of Chebyshev's iteration from one look at the residual to the next */
+  MOST_STEPS  = 5000
 };
 
 /* The discretised problem, as plain MATAIJ: the operator on the finest grid, and the interpolation to each grid from the one below. The solution is zero beyond the grid. */
@@ -260,7 +261,7 @@ static PetscErrorCode Chebyshev(const Problem *problem, Mat A, Mat B, Mat X, Pet
   PetscCall(MatProductSetType(W, MATPRODUCT_AB));
   PetscCall(MatProductSetFromOptions(W));
   PetscCall(MatProductSymbolic(W));
-  for (*its = 1; *its <= 5000; (*its)++) {
+  for (*its = 1; *its <= MOST_STEPS; (*its)++) {
     const PetscReal next = 1.0 / (2.0 * center / radius - rho);
 
     PetscCall(MatProductNumeric(W));
@@ -274,13 +275,14 @@ static PetscErrorCode Chebyshev(const Problem *problem, Mat A, Mat B, Mat X, Pet
     PetscCall(MatAXPY(D, 2.0 * next / (radius * scale), R, SAME_NONZERO_PATTERN));
     rho = next;
   }
+  *its = PetscMin(*its, MOST_STEPS);
   PetscCall(MatDestroy(&R));
   PetscCall(MatDestroy(&D));
   PetscCall(MatDestroy(&W));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The largest |b - A x| / |b| of a column */
+/* The largest |b - A x| / |b| of a column; infinity if one is not a number */
 static PetscErrorCode WorstResidual(Mat A, Mat B, Mat X, PetscReal *worst)
 {
   PetscInt   columns;
@@ -295,7 +297,11 @@ static PetscErrorCode WorstResidual(Mat A, Mat B, Mat X, PetscReal *worst)
   PetscCall(MatGetColumnNorms(B, NORM_2, size));
   PetscCall(MatGetColumnNorms(R, NORM_2, residual));
   *worst = 0.0;
-  for (PetscInt j = 0; j < columns; j++) *worst = PetscMax(*worst, residual[j] / size[j]);
+  for (PetscInt j = 0; j < columns; j++) {
+    const PetscReal ratio = residual[j] / size[j];
+
+    *worst = PetscMax(*worst, PetscIsNanReal(ratio) ? PETSC_INFINITY : ratio);
+  }
   PetscCall(MatDestroy(&R));
   PetscCall(PetscFree2(size, residual));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -403,6 +409,7 @@ int main(int argc, char **argv)
   PetscCall(GetStrings("-method", "mg", "chebyshev", &num_methods, methods));
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-columns", columns, &num_columns, &given));
   if (given == PETSC_FALSE) num_columns = 4;
+  for (PetscInt c = 0; c < num_columns; c++) PetscCheck(columns[c] > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-columns %" PetscInt_FMT ": at least 1", columns[c]);
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-coarse", &coarse, NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-levels", &levels, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-rtol", &rtol, NULL));

@@ -126,7 +126,7 @@ static PetscErrorCode TimeProduct(Mat P, Vec x, Vec y, PetscLogDouble *ms)
 }
 
 /* Solves twice, so that everything is packed the second time; `seconds` is that of the second time. Prints a line. */
-static PetscErrorCode Solve(Mat A, Vec b, const char precision[], PetscLogDouble baseline, PetscLogDouble *seconds, PetscInt *its)
+static PetscErrorCode Solve(Mat A, Vec b, const char precision[], PetscLogDouble baseline, PetscLogDouble *seconds, PetscInt *its, KSPConvergedReason *reason)
 {
   MPI_Comm       comm = PetscObjectComm((PetscObject)A);
   Mat            P;
@@ -150,6 +150,7 @@ static PetscErrorCode Solve(Mat A, Vec b, const char precision[], PetscLogDouble
   }
   *seconds = end - start;
   PetscCall(KSPGetIterationNumber(ksp, its));
+  PetscCall(KSPGetConvergedReason(ksp, reason));
   PetscCall(MatResidual(A, b, x, r));
   PetscCall(VecNorm(r, NORM_2, &norm));
   PetscCall(VecNorm(b, NORM_2, &norm_b));
@@ -200,14 +201,16 @@ int main(int argc, char **argv)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "Diffusion on %" PetscInt_FMT "^3 points, conjugate gradients in fp64\n", n));
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-9s %10s %11s %9s %8s %12s\n", "precond.", "iterations", "|b-Ax|/|b|", "solve [s]", "speedup", "product [ms]"));
   for (PetscInt p = 0; p < num; p++) {
-    PetscBool bf16;
+    KSPConvergedReason reason;
+    PetscBool          bf16;
 
-    PetscCall(Solve(A, b, precisions[p], baseline, &seconds, &its));
+    PetscCall(Solve(A, b, precisions[p], baseline, &seconds, &its, &reason));
     if (p == 0) {
       baseline = seconds;
       full_its = its;
     }
     PetscCall(PetscStrcmp(precisions[p], "bf16", &bf16));
+    PetscCheck(!check || reason > 0, PETSC_COMM_WORLD, PETSC_ERR_NOT_CONVERGED, "%s: %s after %" PetscInt_FMT " iterations", precisions[p], KSPConvergedReasons[reason], its);
     PetscCheck(!check || bf16 || PetscAbsInt(its - full_its) <= 1, PETSC_COMM_WORLD, PETSC_ERR_CONV_FAILED, "%s takes %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, precisions[p], its, precisions[0], full_its);
     PetscCall(PetscFree(precisions[p]));
   }

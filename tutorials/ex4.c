@@ -250,6 +250,7 @@ static PetscErrorCode Convolve(Mat A, Mat X, Mat *Y, PetscLogDouble *ms)
 
   PetscFunctionBeginUser;
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-products", &products, NULL));
+  PetscCheck(products > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-products %" PetscInt_FMT ": at least 1", products);
   PetscCall(MatProductCreate(A, X, NULL, Y));
   PetscCall(MatProductSetType(*Y, MATPRODUCT_AB));
   PetscCall(MatProductSetFromOptions(*Y));
@@ -260,7 +261,7 @@ static PetscErrorCode Convolve(Mat A, Mat X, Mat *Y, PetscLogDouble *ms)
   for (PetscInt i = 0; i < products; i++) PetscCall(MatProductNumeric(*Y));
   PetscCall(MatNorm(*Y, NORM_FROBENIUS, &norm));
   PetscCall(PetscTime(&end));
-  *ms = 1000.0 * (end - start) / PetscMax(products, 1);
+  *ms = 1000.0 * (end - start) / products;
   PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, ms, 1, MPI_DOUBLE, MPI_MAX, PetscObjectComm((PetscObject)A)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -376,20 +377,17 @@ static PetscErrorCode CheckError(const Graph *graph, const Reference *reference,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Compare(const Graph *graph, const char name[], const Reference *reference, PetscBool check)
+static PetscErrorCode Compare(const Graph *graph, MatAIJTCCUSPARSEPrecision precision, const Reference *reference, PetscBool check)
 {
-  PetscEnum      precision;
-  PetscBool      known;
+  const char    *name = MatAIJTCCUSPARSEPrecisions[precision];
   PetscInt       m, *found;
   PetscReal      error;
   PetscLogDouble ms;
   Mat            A, Y;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, name, &precision, &known));
-  PetscCheck(known, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precisions: %s is none", name);
   PetscCall(MatConvert(graph->A, MATAIJTCCUSPARSE, MAT_INITIAL_MATRIX, &A));
-  PetscCall(MatAIJTCCUSPARSESetPrecision(A, (MatAIJTCCUSPARSEPrecision)precision));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(A, precision));
   PetscCall(MatSetFromOptions(A));
   PetscCall(Convolve(A, reference->X, &Y, &ms));
   PetscCall(LargestError(Y, reference->Y, reference->bound, 0.0, &error));
@@ -397,7 +395,7 @@ static PetscErrorCode Compare(const Graph *graph, const char name[], const Refer
   PetscCall(PetscMalloc1(m, &found));
   PetscCall(Recognise(graph, Y, found));
   PetscCall(PrintLine(graph, A, name, reference, found, ms, error));
-  if (check) PetscCall(CheckError(graph, reference, Y, (MatAIJTCCUSPARSEPrecision)precision));
+  if (check) PetscCall(CheckError(graph, reference, Y, precision));
   PetscCall(PetscFree(found));
   PetscCall(MatDestroy(&Y));
   PetscCall(MatDestroy(&A));
@@ -411,6 +409,7 @@ int main(int argc, char **argv)
   const char *usual[] = {"fp64", "tf32", "bf16", "fp16"};
   char        file[PETSC_MAX_PATH_LEN], type[64] = MATAIJ, *precisions[MAX_CHOICES];
   PetscInt    num_widths = MAX_CHOICES, widths[MAX_CHOICES] = {64, 128, 256, 512}, num_precisions = MAX_CHOICES, classes = 16;
+  PetscEnum   precision[MAX_CHOICES];
   PetscReal   noise = 6.0;
   PetscBool   given, check = PETSC_FALSE;
 
@@ -422,10 +421,16 @@ int main(int argc, char **argv)
   PetscCheck(given, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-f <file>: a graph in a Matrix Market file is needed");
   PetscCall(PetscOptionsGetIntArray(NULL, NULL, "-widths", widths, &num_widths, &given));
   if (!given) num_widths = 4;
+  for (PetscInt w = 0; w < num_widths; w++) PetscCheck(widths[w] > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-widths %" PetscInt_FMT ": at least 1", widths[w]);
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &given));
   if (!given) {
     num_precisions = PETSC_STATIC_ARRAY_LENGTH(usual);
     for (PetscInt p = 0; p < num_precisions; p++) PetscCall(PetscStrallocpy(usual[p], &precisions[p]));
+  }
+  for (PetscInt p = 0; p < num_precisions; p++) {
+    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &precision[p], &given));
+    PetscCheck(given, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
+    PetscCall(PetscFree(precisions[p]));
   }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-baseline", type, sizeof(type), NULL));
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-classes", &classes, NULL));
@@ -437,10 +442,9 @@ int main(int argc, char **argv)
   PetscCall(PetscPrintf(PETSC_COMM_WORLD, "%-12s %8s %12s %8s %14s %10s %10s  %s\n", "precision", "features", "product [ms]", "speedup", "error/(|A||X|)", "recognised", "as before", "kernel"));
   for (PetscInt w = 0; w < num_widths; w++) {
     PetscCall(ReferenceCreate(&graph, type, widths[w], noise, &reference));
-    for (PetscInt p = 0; p < num_precisions; p++) PetscCall(Compare(&graph, precisions[p], &reference, check));
+    for (PetscInt p = 0; p < num_precisions; p++) PetscCall(Compare(&graph, (MatAIJTCCUSPARSEPrecision)precision[p], &reference, check));
     PetscCall(ReferenceDestroy(&reference));
   }
-  for (PetscInt p = 0; p < num_precisions; p++) PetscCall(PetscFree(precisions[p]));
   PetscCall(GraphDestroy(&graph));
   PetscCall(PetscFinalize());
   return 0;

@@ -1,8 +1,6 @@
 # The stages `bench` and `hostbench` of the GPU kit, sourced by run.sh
 # shellcheck shell=bash disable=SC2154
 
-# A few cases a process, so that a crash or the end of a part's time costs no more than these
-
 # All results so far as one file; on standard output a line for each operation
 merge_json() { # file to write, folder of the files to read
   python3 - "$@" <<'PYTHON'

@@ -121,7 +121,7 @@ counted() { # seconds, command
   line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
   if [ "$status" = 77 ]; then printf 'skipped\t%s\n' "$(head -n 1 "$log")"
   elif grep -qE '^\[ *[0-9]+\] *[0-9]+ bytes' "$log"; then printf 'failed\tmemory not freed; %s\n' "$line"
-  elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* ]]; then printf 'passed\t%s, %s s\n' "$line" "$((SECONDS - at))"
+  elif [ "$status" = 0 ] && [[ $line == *" 0 failed"* && $line != "0 passed, "* ]]; then printf 'passed\t%s, %s s\n' "$line" "$((SECONDS - at))"
   elif [ "$status" = 124 ]; then printf 'failed\ttimed out after %s s\n' "$seconds"
   else printf 'failed\tstatus %s, %s\n' "$status" "$line"
   fi

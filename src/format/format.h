@@ -9,8 +9,8 @@
 enum { TC_MAX_ARRAYS = 16, TC_MAX_VIEW = 512 };
 
 typedef enum {
-  TC_ROLE_INDEX,  // built on the host, read by kernels
-  TC_ROLE_MAP,    // built on the host, read by refills
+  TC_ROLE_INDEX,  // built with the pattern, read by kernels
+  TC_ROLE_MAP,    // built with the pattern, read by refills
   TC_ROLE_VALUE,  // filled by refills, read by kernels
   TC_ROLE_SCRATCH // zeroed once, owned by kernels
 } tc_role;

@@ -1,5 +1,5 @@
 /*
-  The public functions.
+  The public functions, but for those of the precision (precision.c), of products with dense matrices (product_view.c, reorder.c), and for what a matrix keeps on the GPU (pattern.c).
 */
 #include "aijtccusparseimpl.h"
 
@@ -109,7 +109,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetBackend(Mat A, MatAIJTCCUSPARSEBackend *backen
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscAssertPointer(backend, 2);
-  PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
+  PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, %s%s, is not of type %s", ((PetscObject)A)->type_name ? "of type " : "without a type", ((PetscObject)A)->type_name ? ((PetscObject)A)->type_name : "", MATAIJTCCUSPARSE);
   PetscCall(MatTCCurrentBackend(A, tc->parent, &current));
   *backend = current == tc_backend_host() ? MAT_AIJTCCUSPARSE_BACKEND_HOST : MAT_AIJTCCUSPARSE_BACKEND_CUDA;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -217,25 +217,23 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
   Notes:
   Takes effect at the next product.
 
-  With `auto` on a GPU `MatMult()` with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed against that of cuSPARSE after 32 products, which does the following
-  ones, `MatMultAdd()` and `MatResidual()` too, if it is more than 1% faster. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
+  With `auto` on a GPU `MatMult()` with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed against that of cuSPARSE with the 32nd product, and cuSPARSE does the following
+  ones, `MatMultAdd()` and `MatResidual()` too, if it is faster by more than the noise of the measurement, 1% at most. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
 @*/
 PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat A, MatAIJTCCUSPARSESpMV spmv)
 {
   Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
 
   PetscFunctionBegin;
-  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, spmv, 2);
   PetscCall(MatTCCheckChoice(A, (int)spmv, MatAIJTCCUSPARSESpMVs));
-  if (tc) {
-    MatTCSettings settings = tc->settings;
-
-    settings.spmv = spmv;
-    PetscCall(MatTCSetSettings(tc, &settings));
-  }
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.spmv = spmv;
+  PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -263,17 +261,15 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMV(Mat A, MatAIJTCCUSPARSESpMV spmv)
 PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat A, MatAIJTCCUSPARSEArithmetic arithmetic)
 {
   Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
 
   PetscFunctionBegin;
-  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, arithmetic, 2);
   PetscCall(MatTCCheckChoice(A, (int)arithmetic, MatAIJTCCUSPARSEArithmetics));
-  if (tc) {
-    MatTCSettings settings = tc->settings;
-
-    settings.arithmetic = arithmetic;
-    PetscCall(MatTCSetSettings(tc, &settings));
-  }
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.arithmetic = arithmetic;
+  PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -323,7 +319,7 @@ PetscErrorCode MatAIJTCCUSPARSESetEager(Mat A, PetscBool eager)
   Notes:
   Derived matrices are coarse operators of `PCGAMG`, sparse products, and the like, which PETSc creates by the name of the parent type. Once a matrix of type
   `MATAIJTCCUSPARSE` on the GPU has been created on a communicator as large as `PETSC_COMM_WORLD`, the name stands for our type in the whole program, so that
-  matrices created as `MATAIJCUSPARSE` become ours as well. `PETSC_FALSE` gives the name back to PETSC at once.
+  matrices created as `MATAIJCUSPARSE` become ours as well. `PETSC_FALSE` gives the name back to PETSc at once.
 
   Without a GPU nothing is propagated: the parent type is then `MATAIJ`.
 
@@ -385,7 +381,7 @@ PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat A)
   Level: intermediate
 
   Note:
-  `MatConvert()` to the parent type does nothing, since the type name is the parent's already.
+  `MatConvert()` to the parent type does nothing in place, since the type name is the parent's already, and a copy that it makes is of type `MATAIJTCCUSPARSE`, too.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatConvert()`, `MatAIJTCCUSPARSESetSpMV()`
 @*/

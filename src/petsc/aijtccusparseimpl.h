@@ -117,6 +117,7 @@ typedef struct {
   MatTCDense         dense;
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
+  PetscBool          is_block;    /* of a parallel matrix */
   PetscBool          lose_trials; /* for tests */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
@@ -157,6 +158,7 @@ PETSC_INTERN void           MatTCGetCounters(const MatTCSide *, tc_counters *);
 PETSC_INTERN PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *, MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCCheckChoice(Mat, int, const char *const[]);
+PETSC_INTERN PetscErrorCode MatTCGetSettings(Mat, Mat_AIJTCCUSPARSE **, MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCSettingsFromDatabase(Mat, MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat, PetscOptionItems);
@@ -167,7 +169,6 @@ PETSC_INTERN PetscErrorCode MatTCContextGetIfOurs(Mat, Mat_AIJTCCUSPARSE **);
 /* install.c */
 PETSC_INTERN PetscErrorCode MatTCInstall(Mat, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCUninstall(Mat);
-PETSC_INTERN PetscErrorCode MatTCInstallView(Mat, Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCDestroy(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatCreate_SeqAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJTCCUSPARSE(Mat);
@@ -193,6 +194,7 @@ PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, 
 PETSC_INTERN PetscErrorCode MatTCGetKey(Mat, const Mat_AIJTCCUSPARSE *, tc_key *);
 PETSC_INTERN PetscBool      MatTCSamePattern(const tc_key *, const tc_key *);
 PETSC_INTERN PetscErrorCode MatTCCurrentBackend(Mat, const MatTCParent *, const tc_backend **);
+PETSC_INTERN tc_status      MatTCOrder(const tc_backend *, tc_stream, tc_stream);
 PETSC_INTERN PetscErrorCode MatTCBegin(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend **, tc_key *, tc_stream *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPrepare(Mat, Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCEnsure(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, tc_stream *, PetscBool *);
@@ -242,7 +244,9 @@ typedef struct {
 
 PETSC_INTERN PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *, const tc_backend *, MatTCStageId, Vec, MatTCAccess, tc_stream, MatTCArray *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCArrayRestore(const tc_backend *, tc_stream, MatTCArray *, tc_status *);
+PETSC_INTERN PetscErrorCode MatTCIsOnDevice(Vec, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *);
+PETSC_INTERN PetscErrorCode MatTCOrderParent(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCParentMult(Mat, const MatTCParent *, MatOperation, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCSubtractFrom(Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, Vec, Vec);
@@ -269,6 +273,7 @@ PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);
 PETSC_INTERN PetscErrorCode MatTCProductIsOurs(Mat, Mat_AIJTCCUSPARSE *, MatProductType, PetscInt, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCProductSizes(MatProductType, Mat, Mat, PetscInt *, PetscInt *, PetscInt *);
 PETSC_INTERN PetscErrorCode MatTCProductCheckSizes(MatProductType, Mat, Mat, Mat);
+PETSC_INTERN PetscErrorCode MatTCProductOfOperands(MatProductType, Mat, Mat, Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat);
 PETSC_INTERN void              MatTCSetProductNumeric(Mat, MatProductType, PetscErrorCode (*)(Mat));
@@ -318,6 +323,7 @@ PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat, const
 PETSC_INTERN PetscErrorCode MatTCViewProducts(Mat, PetscViewer);
 
 /* view.c */
+PETSC_INTERN PetscErrorCode MatTCInstallView(Mat, Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatView_AIJTCCUSPARSE(Mat, PetscViewer);
 
 /* Lets tests make an allocation, an upload or a launch of the matrix's backend fail: the n-th next pass of the point fails once, n = 0 disarms; see tc_fault_arm() */

@@ -41,6 +41,10 @@ static PetscErrorCode MatTCOpenCUDA(const tc_backend **cuda)
   *(void **)&get = dlsym(library, "tc_backend_cuda");
   if (get) *cuda = get();
   else PetscCall(PetscSNPrintf(probe.reason, sizeof(probe.reason), "%s has no symbol tc_backend_cuda", path));
+  if (*cuda && (*cuda)->size != sizeof(tc_backend)) {
+    PetscCall(PetscSNPrintf(probe.reason, sizeof(probe.reason), "%s is of another build than this library", path));
+    *cuda = NULL;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -120,6 +120,7 @@ PetscErrorCode MatTCBuild(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
 
   PetscFunctionBegin;
   *status = TC_OK;
+  if (backend->clear_error) backend->clear_error(); /* CUB would take it for its own */
   MatTCGetPlanOptions(tc, side, &options);
   PetscCall((transpose ? MatTCBuildTranspose : MatTCBuildForward)(A, tc, side, &options, backend, stream, status));
   if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);

@@ -94,6 +94,15 @@ PetscErrorCode MatTCCheckChoice(Mat A, int value, const char *const names[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The settings of a matrix of our type, whose context is NULL for others; a parallel one hands them on to its blocks at the next product */
+PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSettings *settings)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, tc));
+  if (*tc) *settings = (*tc)->settings;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Settings that change what is built make the next product build anew */
 PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *settings)
 {

@@ -54,6 +54,8 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
   PetscFunctionBegin;
   if (parent->captured) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatCreate(PETSC_COMM_SELF, &fresh));
+  PetscCall(MatSetOptionsPrefix(fresh, "mat_aijtccusparse_parent_")); /* else -mat_seqaij_type would make it another type */
+  ((PetscObject)fresh)->optionsprinted = PETSC_TRUE;                  /* and -help show that there is one */
   PetscCall((*parent->create)(fresh));
   for (int bound = 0; bound < 2; bound++) {
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));

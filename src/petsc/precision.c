@@ -26,12 +26,12 @@
   $2^{-11}$ for `fp16`, where entries smaller than $2^{-28}$ times the largest of their row may each be off by $2^{-39}$ times that.
 
   `MatMatMult()` with a dense matrix B rounds both, and adds in single precision; A and B stay what they are, the result is in double precision. In `tf32`, `bf16` and
-  `fp16` tensor cores multiply, in `fp32` they take three products for one. With n entries in a row, m = min(n, 256), an element is off by
+  `fp16` tensor cores multiply, in `fp32` they take three products for one. With n entries in a row, m = min(n, 256), with `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` min(n, 1024), an element is off by
   $2 u + 3 m 2^{-23}$ times $|A| |B|$, to first order, with $u = 2^{-11}$ for `tf32` and `fp16`, $2^{-8}$ for `bf16`, and by $2^{-20} + 9 m 2^{-23}$ for `fp32`; what is
   much smaller than the largest of its row of A or column of B is rounded to fewer digits. The bound in full is in docs/formats.md. GPU and host keep
-  it both, with different bits. Where only some kernels are allowed, with `MatAIJTCCUSPARSESetSpMMExactNonfinite()`, products stay in `fp64`; where
-  `MatAIJTCCUSPARSESetSpMM()` asks for a kernel that there is in `fp64` only, they are left to the parent type. `MatTransposeMatMult()` and `MatMatTransposeMult()` are in
-  `fp64` always.
+  it both, with different bits. The kernels straight from CSR, `MAT_AIJTCCUSPARSE_SPMM_TCA`, round B alone and add in double precision, with the same bits on both; they are what
+  `MatAIJTCCUSPARSESetSpMMExactNonfinite()` leaves. Where `MatAIJTCCUSPARSESetSpMM()` asks for a kernel that there is in `fp64` only, products are left to the parent type.
+  `MatTransposeMatMult()` and `MatMatTransposeMult()` are in `fp64` always.
 
   Rounding makes a product cheaper, not a solution accurate\: it is meant for the matrix that a preconditioner is built from, which may be a copy, see
   `KSPSetOperators()`. Copies and submatrices have the precision of the matrix they come from; other matrices that PETSc derives have not.
@@ -43,17 +43,15 @@
 PetscErrorCode MatAIJTCCUSPARSESetPrecision(Mat A, MatAIJTCCUSPARSEPrecision precision)
 {
   Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
 
   PetscFunctionBegin;
-  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, precision, 2);
   PetscCall(MatTCCheckChoice(A, (int)precision, MatAIJTCCUSPARSEPrecisions));
-  if (tc) {
-    MatTCSettings settings = tc->settings;
-
-    settings.precision = precision;
-    PetscCall(MatTCSetSettings(tc, &settings));
-  }
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.precision = precision;
+  PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -123,7 +123,7 @@ static PetscErrorCode MatTCProductByParent(Mat C)
 }
 
 /* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others. `failed`: ours has, and the parent's is wanted */
-static PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, PetscBool failed)
+PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, PetscBool failed)
 {
   Mat D;
 
@@ -142,6 +142,8 @@ static PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, 
 PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
 {
   Mat_AIJTCCUSPARSE *tc;
+  const MatTCParent *parent;
+  const tc_backend  *backend;
   Mat                A, B;
   MatProductType     type;
   PetscBool          ours, done = PETSC_FALSE;
@@ -161,8 +163,12 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
     PetscCall(MatTCDenseProduct(A, tc, &args, &done));
   }
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == MATPRODUCT_AtB) PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* the parent would keep the values of the A that it has first */
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatTCCurrentBackend(A, parent, &backend));
+  if (parent->cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
+  if (type == MATPRODUCT_AtB || (type == MATPRODUCT_ABt && backend == tc_backend_host())) PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* the parent would keep the values of the A that it has first */
   else PetscCall(MatTCProductByParent(C));
+  if (parent->cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

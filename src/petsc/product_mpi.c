@@ -27,7 +27,9 @@ static PetscErrorCode MatTCLocalProduct(MatProductType type, Mat A, Mat B, Mat C
   PetscCall(MatProductSetType(C, type));
   PetscCall(MatProductSetFromOptions(C));
   PetscCall(MatProductSymbolic(C));
+  if (tc && tc->parent->cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
   PetscCall(MatProductNumeric(C));
+  if (tc && tc->parent->cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscCall(MatProductClear(C)); /* which keeps B */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -209,8 +211,8 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
 
   PetscFunctionBegin;
   PetscCall(MatTCParallelBegin(MATPRODUCT_AtB, C, &P));
-  if (!P.tc) {
-    PetscCall(MatTCParallelByParent(C));
+  if (!P.tc) { /* the parent would keep the values of this A for those to come */
+    PetscCall(MatTCProductOfOperands(MATPRODUCT_AtB, P.A, P.B, C, PETSC_FALSE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (P.n == 0) PetscFunctionReturn(PETSC_SUCCESS);

@@ -3,19 +3,6 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* The settings of a matrix of our type, NULL for others; a parallel one hands them on to its blocks at the next product */
-static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSettings *settings)
-{
-  PetscBool ours;
-
-  PetscFunctionBegin;
-  PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
-  *tc = NULL;
-  if (ours) PetscCall(MatTCContextGet(A, tc));
-  if (*tc) *settings = (*tc)->settings;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*@
   MatAIJTCCUSPARSESetSpMM - Selects what multiplies the matrix with dense matrices
 
@@ -34,7 +21,7 @@ static PetscErrorCode MatTCGetSettings(Mat A, Mat_AIJTCCUSPARSE **tc, MatTCSetti
   Notes:
   Takes effect at the next product, and where products are or were the parent's, at the next `MatProductSetFromOptions()`, which `MatMatMult()` calls. Of a parallel matrix
   `MatTransposeMatMult()` is never the parent's, which would not look at new values. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
-  `MAT_AIJTCCUSPARSE_SPMM_BITTCF` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
+  `MAT_AIJTCCUSPARSE_SPMM_BITTCF` and `MAT_AIJTCCUSPARSE_SPMM_CLUSTER` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
   for `fp64` only, and `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` for `bf16` and `fp16`, see `MatAIJTCCUSPARSESetPrecision()`.
 
   `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` is never chosen by `MAT_AIJTCCUSPARSE_SPMM_AUTO`. Its format is packed where the products are, and again
@@ -81,7 +68,7 @@ PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat A, MatAIJTCCUSPARSESpMM spmm)
 
   Note:
   Kernels for tiles of tensor cores multiply the zeros of a tile, too, and zero times infinity is not a number: an infinity or a NaN in a row of the dense matrix may
-  spoil any of the eight rows of the result whose tile has that column. With finite numbers there is no difference.
+  spoil any of the eight rows of the result, sixteen with `MAT_AIJTCCUSPARSE_SPMM_SPARSE24`, whose tile has that column. With finite numbers there is no difference.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSpMM()`
 @*/

@@ -33,17 +33,15 @@
 PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat A, MatAIJTCCUSPARSEReorder reorder)
 {
   Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
 
   PetscFunctionBegin;
-  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, reorder, 2);
   PetscCall(MatTCCheckChoice(A, (int)reorder, MatAIJTCCUSPARSEReorders));
-  if (tc) {
-    MatTCSettings settings = tc->settings;
-
-    settings.reorder = reorder;
-    PetscCall(MatTCSetSettings(tc, &settings));
-  }
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.reorder = reorder;
+  PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -23,16 +23,6 @@ PetscErrorCode MatTCTrialLost(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *lost)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCIsOnDevice(Vec v, PetscBool *device)
-{
-  PetscFunctionBegin;
-  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, device, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  if (*device) PetscCall(VecBoundToCPU(v, device));
-  else PetscFunctionReturn(PETSC_SUCCESS);
-  *device = (PetscBool)!*device;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The parent's products must not fail the program that asked for ours. One error handler for all of them: setting one would count as a part of a small product */
 static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, int products, Vec x, Vec z, PetscBool *works)
 {
@@ -43,6 +33,7 @@ static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, int produc
   for (int i = 0; i < products && ierr == PETSC_SUCCESS; i++) ierr = MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, z);
   PetscCall(PetscPopErrorHandler());
   *works = ierr == PETSC_SUCCESS ? PETSC_TRUE : PETSC_FALSE;
+  if (!*works) tc_plan_backend(tc->side[MATTC_FORWARD].plan)->clear_error(); /* which the next one who asks the runtime would take for its own */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -156,18 +147,26 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* After z = y + sign A x, which stays: into a vector of this process alone, as the matrix is, even if z is not */
+/* After z = y + sign A x, which stays: into a vector of this process alone, as the matrix is, even if z is not. Where there is no memory for one nothing is timed. */
 static PetscErrorCode MatTCTrialRunApart(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream)
 {
-  Vec       apart;
-  PetscInt  m;
-  PetscBool ignored;
+  const tc_backend *backend = tc_plan_backend(tc->side[MATTC_FORWARD].plan);
+  void             *memory;
+  Vec               apart;
+  PetscInt          m;
+  PetscBool         ignored;
 
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(z, &m));
-  PetscCall(VecCreateSeqCUDA(PETSC_COMM_SELF, m, &apart));
+  if (backend->alloc((size_t)m * sizeof(PetscScalar), &memory) != TC_OK) {
+    PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE: %s\n", backend->last_error()));
+    tc->side[MATTC_FORWARD].trial.timed = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(VecCreateSeqCUDAWithArray(PETSC_COMM_SELF, 1, m, (PetscScalar *)memory, &apart));
   PetscCall(MatTCTrialRun(A, tc, x, apart, stream, &ignored));
   PetscCall(VecDestroy(&apart));
+  backend->release(memory);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

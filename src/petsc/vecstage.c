@@ -88,6 +88,18 @@ PetscErrorCode MatTCArrayRestore(const tc_backend *backend, tc_stream stream, Ma
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A CUDA vector that is not bound to the CPU? The parent writes the device array of one that is, too, which nobody reads then. */
+PetscErrorCode MatTCIsOnDevice(Vec v, PetscBool *device)
+{
+  PetscBool bound = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)v, device, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+  if (*device) PetscCall(VecBoundToCPU(v, &bound));
+  if (bound) *device = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A vector as the parent on the GPU wants it: itself, or a CUDA vector over its host array */
 typedef struct {
   Vec          vec, cuda;
@@ -97,7 +109,7 @@ typedef struct {
 
 static PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
 {
-  PetscBool    is_cuda;
+  PetscBool    device;
   PetscMemType type;
   PetscInt     n;
 
@@ -105,8 +117,8 @@ static PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
   w->vec    = v;
   w->cuda   = v;
   w->access = access;
-  if (v) PetscCall(PetscObjectTypeCompareAny((PetscObject)v, &is_cuda, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
-  if (!v || is_cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  if (v) PetscCall(MatTCIsOnDevice(v, &device));
+  if (!v || device) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCVecGetArray(v, access, PETSC_TRUE, &w->array, &type));
   PetscCall(VecGetLocalSize(v, &n));
   PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, n, w->array, NULL, &w->cuda));
@@ -145,23 +157,13 @@ static PetscErrorCode MatTCParentMultTransposeOnHost(Mat A, PetscErrorCodeFn *f,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's product: z = op(A) x, or z = y + op(A) x where `op` adds; y may be z */
-PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op, Vec x, Vec y, Vec z)
+/* z = op(A) x, or z = y + op(A) x where `op` adds, by the parent of a sequential matrix on the GPU, with vectors from anywhere; y may be z */
+static PetscErrorCode MatTCParentMultOnDevice(Mat A, PetscErrorCodeFn *f, MatOperation op, Vec x, Vec y, Vec z)
 {
-  PetscErrorCodeFn *f;
-  MatTCWrap         wx, wy, wz;
-  Vec               add;
-  PetscBool         bound;
+  MatTCWrap wx, wy, wz;
+  Vec       add;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentOp(A, parent, op, &f));
-  PetscCall(MatBoundToCPU(A, &bound));
-  if (!parent->cuda || parent->mpi || bound) {
-    if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, x, y, z));
-    else if (op == MATOP_MULT_TRANSPOSE && !parent->mpi) PetscCall(MatTCParentMultTransposeOnHost(A, f, x, z));
-    else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, z));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   PetscCall(MatTCWrapGet(x, MATTC_READ, &wx));
   if (y != z) PetscCall(MatTCWrapGet(y, MATTC_READ, &wy));
   PetscCall(MatTCWrapGet(z, y == z ? MATTC_READ_WRITE : MATTC_WRITE, &wz));
@@ -175,6 +177,41 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
   PetscCall(MatTCWrapRestore(&wx));
   if (y != z) PetscCall(MatTCWrapRestore(&wy));
   PetscCall(MatTCWrapRestore(&wz));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* On the GPU: what the parent does next waits for the stream of the current device context, or afterwards that for the parent */
+PetscErrorCode MatTCOrderParent(PetscBool afterwards)
+{
+  const tc_backend *backend = MatTCGetBackend(PETSC_TRUE);
+  const tc_stream   theirs  = MatTCGetParentStream();
+  tc_stream         current;
+  tc_status         status;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetCurrentStream(&current));
+  if (current == theirs) PetscFunctionReturn(PETSC_SUCCESS);
+  status = afterwards ? MatTCOrder(backend, current, theirs) : MatTCOrder(backend, theirs, current);
+  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_GPU, "The streams of two device contexts could not be ordered: %s", tc_last_error());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent's product: z = op(A) x, or z = y + op(A) x where `op` adds; y may be z */
+PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op, Vec x, Vec y, Vec z)
+{
+  PetscErrorCodeFn *f;
+  PetscBool         bound, cuda;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOp(A, parent, op, &f));
+  PetscCall(MatBoundToCPU(A, &bound));
+  cuda = (PetscBool)(parent->cuda && !bound);
+  if (cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
+  if (cuda && !parent->mpi) PetscCall(MatTCParentMultOnDevice(A, f, op, x, y, z));
+  else if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, x, y, z));
+  else if (op == MATOP_MULT_TRANSPOSE && !parent->mpi) PetscCall(MatTCParentMultTransposeOnHost(A, f, x, z));
+  else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, z));
+  if (cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

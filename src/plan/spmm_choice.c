@@ -87,7 +87,7 @@ static tc_status find_asked_for(const tc_spmm *S, tc_precision precision, int mu
   if (is_allowed(S, format)) *kernel = find_kernel(S, format, S->sm > 0 ? S->options.kernel : NULL, precision);
   if (!must_be) return TC_OK;
   TC_CHECK(is_allowed(S, format), TC_ERR_UNSUPPORTED, "format %s multiplies structural zeros, which is excluded", format);
-  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel %s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? S->options.kernel : "", format, tc_precision_name(precision), S->backend->name, S->sm);
+  TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel%s%s for dense blocks and format %s in %s on backend %s, sm_%d", S->options.kernel ? " " : "", S->options.kernel ? S->options.kernel : "", format, tc_precision_name(precision), S->backend->name, S->sm);
   return TC_OK;
 }
 
@@ -112,7 +112,6 @@ static tc_status choose(tc_spmm *S, int32_t n, int b_transposed, const tc_spmm_k
   if (S->instead == *kernel) S->instead = NULL;
   if (*kernel == NULL && precision != TC_PRECISION_F64) {
     S->reason.missing = tc_precision_name(precision);
-    S->reason.exact   = S->options.exact_nonfinite;
     *kernel = find_by_rules(S, TC_SPMM_RULES_F64, &alone, n, TC_PRECISION_F64);
   }
   TC_CHECK(*kernel != NULL, TC_ERR_UNSUPPORTED, "no kernel for dense blocks on backend %s, sm_%d", S->backend->name, S->sm);

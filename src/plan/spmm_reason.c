@@ -24,7 +24,7 @@ void tc_spmm_say(const tc_spmm_reason *R, size_t size, char words[])
   if (R->basis == TC_SPMM_BY_TRAITS) append(size, words, "%d columns; rows: mean %.1f, longest %.0f, scattered %.0f%%; %.1f entries per tile", R->n, T->mean_row, T->longest_row, 100 * T->scattered, T->per_tile);
   if (R->b_transposed) append(size, words, "; B transposed");
   if (R->reordered) append(size, words, "; rows reordered");
-  if (R->missing) append(size, words, "; no kernel in %s%s", R->missing, R->exact ? " without structural zeros" : "");
+  if (R->missing) append(size, words, "; no kernel in %s", R->missing);
   if (R->awaited) append(size, words, "; %s when %.3f ms are made up for, %.3f by now", R->awaited, R->cost_ms, R->missed_ms);
   if (R->straight > 0) append(size, words, "; straight from CSR %lld times before that paid", (long long)R->straight);
   if (R->otherwise > 0) append(size, words, "; in another format %lld times before that paid", (long long)R->otherwise);

@@ -18,7 +18,6 @@ typedef struct {
   int            b_transposed;
   int            reordered; // rows in an order of their own
   const char    *missing;   // a precision without a kernel, NULL: none
-  int            exact;     // ... without structural zeros
   const char    *awaited;   // a format that does not pay yet, NULL: none
   double         cost_ms, missed_ms;
   int64_t        straight, otherwise; // products straight from CSR, or in whatever was instead, before the format paid

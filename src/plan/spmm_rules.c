@@ -101,7 +101,7 @@ static const rule_row rules_by_rows[] = {
 
 /*
   The same for the transpose of a block, whose columns are rows of B: the kernel for CSR reads these where they are, for tiles they are copied, for slices they are turned. So
-  fewer products are worth that: docs/performance.md, "A B^T".
+  fewer products are worth that: docs/performance-blocks.md, "A B^T".
 */
 static const rule_row rules_b_transposed[] = {
   {"csr",    2, {AT_LEAST(LONGEST_ROW, 256), BELOW(PER_TILE, 7)}                                          },
@@ -123,8 +123,8 @@ static const rule_row rules_b_transposed[] = {
 #undef BELOW
 
 /*
-  What packing takes, values included, and what a product gains by it over one straight from CSR: milliseconds of an H200, docs/gpu-report.md, conversions in a process
-  that has made others. Both scale with a device's bandwidth, so that their ratio is about the same elsewhere.
+  What packing takes, values included, and what a product gains by it over one straight from CSR: milliseconds of an H200 in a process
+  that has made others (docs/performance-conversion.md, "Tiles"; docs/performance-blocks.md). Both scale with a device's bandwidth, so that their ratio is about the same elsewhere.
 */
 static const struct {
   const char *format, *instead;           // tiles for the sake of their clusters, and what multiplies else: NULL, tiles for their own
