@@ -3,7 +3,7 @@
 */
 #include <stddef.h>
 
-const void *tc_backend_cuda(void)
+__attribute__((visibility("default"))) const void *tc_backend_cuda(void)
 {
   static const size_t table[64] = {sizeof table / sizeof table[0]};
 

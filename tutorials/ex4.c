@@ -411,7 +411,7 @@ int main(int argc, char **argv)
   PetscInt    num_widths = MAX_CHOICES, widths[MAX_CHOICES] = {64, 128, 256, 512}, num_precisions = MAX_CHOICES, classes = 16;
   PetscEnum   precision[MAX_CHOICES];
   PetscReal   noise = 6.0;
-  PetscBool   given, check = PETSC_FALSE;
+  PetscBool   given, known, check = PETSC_FALSE;
 
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(&argc, &argv, NULL, help));
@@ -423,13 +423,11 @@ int main(int argc, char **argv)
   if (!given) num_widths = 4;
   for (PetscInt w = 0; w < num_widths; w++) PetscCheck(widths[w] > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-widths %" PetscInt_FMT ": at least 1", widths[w]);
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &given));
-  if (!given) {
-    num_precisions = PETSC_STATIC_ARRAY_LENGTH(usual);
-    for (PetscInt p = 0; p < num_precisions; p++) PetscCall(PetscStrallocpy(usual[p], &precisions[p]));
-  }
+  if (!given) num_precisions = PETSC_STATIC_ARRAY_LENGTH(usual);
   for (PetscInt p = 0; p < num_precisions; p++) {
-    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &precision[p], &given));
-    PetscCheck(given, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
+    if (!given) PetscCall(PetscStrallocpy(usual[p], &precisions[p]));
+    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &precision[p], &known));
+    PetscCheck(known, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
     PetscCall(PetscFree(precisions[p]));
   }
   PetscCall(PetscOptionsGetString(NULL, NULL, "-baseline", type, sizeof(type), NULL));

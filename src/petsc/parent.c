@@ -49,13 +49,15 @@ static PetscErrorCode MatDestroy_MPIAIJCUSPARSETC(Mat A)
 /* Once per parent: its operations, unbound and bound to the CPU, from an object made by the parent's own constructor whatever is registered by its name */
 static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
 {
-  Mat fresh;
+  PetscOptions none;
+  Mat          fresh;
 
   PetscFunctionBegin;
   if (parent->captured) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatCreate(PETSC_COMM_SELF, &fresh));
-  PetscCall(MatSetOptionsPrefix(fresh, "mat_aijtccusparse_parent_")); /* else -mat_seqaij_type would make it another type */
-  ((PetscObject)fresh)->optionsprinted = PETSC_TRUE;                  /* and -help show that there is one */
+  PetscCall(PetscOptionsCreate(&none)); /* else -mat_seqaij_type would make it another type */
+  PetscCall(PetscObjectSetOptions((PetscObject)fresh, none));
+  ((PetscObject)fresh)->optionsprinted = PETSC_TRUE; /* what -help shows once is for a matrix of the program */
   PetscCall((*parent->create)(fresh));
   for (int bound = 0; bound < 2; bound++) {
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
@@ -71,6 +73,7 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));
   PetscCall(MatDestroy(&fresh));
+  PetscCall(PetscOptionsDestroy(&none));
   parent->captured = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
