@@ -117,7 +117,6 @@ typedef struct {
   MatTCDense         dense;
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
-  PetscBool          is_block;    /* of a parallel matrix */
   PetscBool          lose_trials; /* for tests */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
@@ -145,6 +144,7 @@ PETSC_INTERN PetscErrorCode MatTCParentGet(PetscBool, PetscBool, const MatTCPare
 PETSC_INTERN PetscErrorCode MatTCParentFind(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOf(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOp(Mat, const MatTCParent *, MatOperation, PetscErrorCodeFn **);
+PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
 PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
@@ -194,7 +194,6 @@ PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, 
 PETSC_INTERN PetscErrorCode MatTCGetKey(Mat, const Mat_AIJTCCUSPARSE *, tc_key *);
 PETSC_INTERN PetscBool      MatTCSamePattern(const tc_key *, const tc_key *);
 PETSC_INTERN PetscErrorCode MatTCCurrentBackend(Mat, const MatTCParent *, const tc_backend **);
-PETSC_INTERN tc_status      MatTCOrder(const tc_backend *, tc_stream, tc_stream);
 PETSC_INTERN PetscErrorCode MatTCBegin(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend **, tc_key *, tc_stream *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPrepare(Mat, Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCEnsure(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, tc_stream *, PetscBool *);
@@ -246,7 +245,6 @@ PETSC_INTERN PetscErrorCode MatTCArrayGet(Mat_AIJTCCUSPARSE *, const tc_backend 
 PETSC_INTERN PetscErrorCode MatTCArrayRestore(const tc_backend *, tc_stream, MatTCArray *, tc_status *);
 PETSC_INTERN PetscErrorCode MatTCIsOnDevice(Vec, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *);
-PETSC_INTERN PetscErrorCode MatTCOrderParent(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCParentMult(Mat, const MatTCParent *, MatOperation, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCSubtractFrom(Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, Vec, Vec);

@@ -52,26 +52,35 @@ typedef PetscCtxRt MatTCProductData;
   #define MatTCProductDataOf(data) (*(void **)(data))
 #endif
 
-/*
-  Before 3.26 products of aijcusparse with dense blocks take the short row offsets of a matrix with six empty rows in ten for full ones, and are wrong or fail. Is the
-  matrix, on the GPU, one of those?
-*/
+/* Does the parent on the GPU leave out empty rows, of which there are six in ten then, or more? Not collective */
+static inline PetscErrorCode MatTCHasShortRows(Mat A, PetscBool *are_short)
+{
+  const PetscInt *ia, *ja;
+  PetscInt        m, full = 0;
+  PetscBool       done;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  for (PetscInt i = 0; i < m && m - full >= 0.6 * m; i++) full += ia[i] < ia[i + 1];
+  *are_short = (PetscBool)(m - full >= 0.6 * m);
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Products with dense blocks take their offsets for those of all rows before 3.26, and are wrong or fail; so does MatGetDiagonal() since, which may cost the process the device */
 static inline PetscErrorCode MatTCParentProductIsWrong(Mat A, PetscBool *wrong)
 {
   PetscFunctionBegin;
   *wrong = PETSC_FALSE;
-#if PETSC_VERSION_LT(3, 26, 0)
-  const PetscInt *ia, *ja;
-  PetscInt        m, empty = 0;
-  PetscBool       done;
+  if (PETSC_VERSION_LT(3, 26, 0)) PetscCall(MatTCHasShortRows(A, wrong));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
 
-  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
-  for (PetscInt i = 0; i < m; i++) empty += ia[i] == ia[i + 1];
-  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
-  *wrong = (PetscBool)(empty >= 0.6 * m);
-#else
-  (void)A;
-#endif
+static inline PetscErrorCode MatTCParentDiagonalIsWrong(Mat A, PetscBool *wrong)
+{
+  PetscFunctionBegin;
+  *wrong = PETSC_FALSE;
+  if (PETSC_VERSION_GE(3, 26, 0)) PetscCall(MatTCHasShortRows(A, wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

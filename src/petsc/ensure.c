@@ -119,16 +119,6 @@ static PetscErrorCode MatTCRebuild(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side
 }
 
 /*
-  What comes next on `stream` waits for what is enqueued on `other`: our products go by the stream of PETSc's current device context, the parent's operations and what PetscSF moves by one
-  of PETSc's own, which is the same unless a program makes another context current. Not while one of them is captured: who captures orders the streams.
-*/
-tc_status MatTCOrder(const tc_backend *backend, tc_stream stream, tc_stream other)
-{
-  if (stream == other || backend->capturing(stream) || backend->capturing(other)) return TC_OK;
-  return tc_from_backend(backend, backend->wait(stream, other));
-}
-
-/*
   Products with one matrix share memory, where long rows are added up, say, and must not overlap. So the first on another stream than the one before, which may be gone by now, waits for the
   device, unless it is being captured: then nothing may wait, and who captures orders the streams.
 */
@@ -253,7 +243,7 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
   if (verdict == TC_CACHE_HIT) {
     tc_plan_hit(side->plan);
     /* another stream than last time: what it was filled on is ordered before the parent's stream */
-    if (*stream != side->stream && MatTCOrder(backend, *stream, MatTCGetParentStream()) != TC_OK) PetscCall(MatTCFail(A, tc, side, "ordering of streams", tc_last_error()));
+    if (*stream != side->stream && backend->wait(*stream, MatTCGetParentStream()) != TC_OK) PetscCall(MatTCFail(A, tc, side, "ordering of streams", backend->last_error()));
   } else {
     if (verdict == TC_CACHE_REBUILD && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
     side->prepared = PETSC_FALSE;

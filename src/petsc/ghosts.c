@@ -203,7 +203,6 @@ static PetscErrorCode MatTCGhostsReserve(MatTCGhosts *G, PetscBool cuda, PetscIn
     *status = tc_from_backend(device, device->alloc(bytes, &memory));
     if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
     *status = tc_from_backend(device, device->upload(memory, G->slots.slot_row, bytes, MatTCGetParentStream()));
-    if (*status == TC_OK) *status = tc_from_backend(device, device->synchronize(MatTCGetParentStream())); /* products on other streams may come */
     if (*status == TC_OK) {
       MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, (int64_t *)memory, &G->device_slots);
       G->device = device;
@@ -252,18 +251,16 @@ static PetscErrorCode MatTCGhostsPick(int64_t num, const int64_t host_row[], con
   PetscScalar       *to;
   PetscMemType       from_type, to_type;
   PetscInt           ld;
-  tc_stream          stream;
   tc_status          status = TC_ERR_UNSUPPORTED;
 
   PetscFunctionBegin;
   if (num == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDenseGetLDA(block, &ld));
   if (device) {
-    PetscCall(MatTCGetCurrentStream(&stream));
     PetscCall(MatDenseGetArrayReadAndMemType(block, &from, &from_type));
     PetscCall(VecGetArrayWriteAndMemType(rows, &to, &to_type));
     if (PetscMemTypeHost(from_type) || PetscMemTypeHost(to_type)) device = NULL; /* bound to the CPU */
-    else status = tc_from_backend(device, device->pick_rows(num, device_row, n, MATTC_SCALAR, from + (size_t)first * (size_t)ld, ld, to, stream));
+    else status = tc_from_backend(device, device->pick_rows(num, device_row, n, MATTC_SCALAR, from + (size_t)first * (size_t)ld, ld, to, MatTCGetParentStream()));
     PetscCall(VecRestoreArrayWriteAndMemType(rows, &to));
     PetscCall(MatDenseRestoreArrayReadAndMemType(block, &from));
     if (status == TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
@@ -289,12 +286,6 @@ static PetscErrorCode MatTCGhostsDevice(Mat block, const tc_backend *backend, co
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Do PetscSF and MPI go to the device, by the parent's stream? */
-static PetscBool MatTCExchangesOnDevice(const MatTCExchange *X)
-{
-  return (PetscBool)(PetscMemTypeDevice(X->sent_type) || PetscMemTypeDevice(X->came_type));
-}
-
 /* What MPI reads and writes: on the device, where it can */
 static PetscErrorCode MatTCExchangeGet(MatTCExchange *X, Vec sent, Vec came)
 {
@@ -302,14 +293,12 @@ static PetscErrorCode MatTCExchangeGet(MatTCExchange *X, Vec sent, Vec came)
   *X = (MatTCExchange){.through_host = MatTCMPIWantsHost(), .sent_type = PETSC_MEMTYPE_HOST, .came_type = PETSC_MEMTYPE_HOST};
   PetscCall(X->through_host ? VecGetArrayRead(sent, &X->sent) : VecGetArrayReadAndMemType(sent, &X->sent, &X->sent_type));
   PetscCall(X->through_host ? VecGetArrayWrite(came, &X->came) : VecGetArrayWriteAndMemType(came, &X->came, &X->came_type));
-  if (MatTCExchangesOnDevice(X)) PetscCall(MatTCOrderParent(PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTCExchangeRestore(MatTCExchange *X, Vec sent, Vec came)
 {
   PetscFunctionBegin;
-  if (MatTCExchangesOnDevice(X)) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscCall(X->through_host ? VecRestoreArrayWrite(came, &X->came) : VecRestoreArrayWriteAndMemType(came, &X->came));
   PetscCall(X->through_host ? VecRestoreArrayRead(sent, &X->sent) : VecRestoreArrayReadAndMemType(sent, &X->sent));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -364,7 +353,6 @@ PetscErrorCode MatTCGhostsAddEnd(MatTCGhosts *G, const tc_backend *backend, Mat 
   PetscScalar       *to;
   PetscMemType       type;
   PetscInt           ld;
-  tc_stream          stream;
   tc_status          status = TC_ERR_UNSUPPORTED;
 
   PetscFunctionBegin;
@@ -376,10 +364,9 @@ PetscErrorCode MatTCGhostsAddEnd(MatTCGhosts *G, const tc_backend *backend, Mat 
   PetscCall(VecGetArrayReadAndMemType(G->at_slots, &from, &type));
   if (!G->device || PetscMemTypeHost(type)) device = NULL; /* W may be on the host */
   if (device) {
-    PetscCall(MatTCGetCurrentStream(&stream));
     PetscCall(MatDenseGetArrayAndMemType(block, &to, &type));
     if (PetscMemTypeHost(type)) device = NULL; /* bound to the CPU */
-    else status = tc_from_backend(device, device->add_rows(S->num_rows, S->row, S->first_slot, S->row_slot, n, MATTC_SCALAR, from, to + (size_t)first * (size_t)ld, ld, stream));
+    else status = tc_from_backend(device, device->add_rows(S->num_rows, S->row, S->first_slot, S->row_slot, n, MATTC_SCALAR, from, to + (size_t)first * (size_t)ld, ld, MatTCGetParentStream()));
     PetscCall(MatDenseRestoreArrayAndMemType(block, &to));
   }
   PetscCall(VecRestoreArrayReadAndMemType(G->at_slots, &from));

@@ -170,6 +170,7 @@ static const struct {
   {MATOP_MULT_TRANSPOSE,     (PetscErrorCodeFn *)MatMultTranspose_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
   {MATOP_MULT_TRANSPOSE_ADD, (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
   {MATOP_RESIDUAL,           (PetscErrorCodeFn *)MatResidual_AIJTCCUSPARSE,          PETSC_TRUE,  PETSC_TRUE },
+  {MATOP_GET_DIAGONAL,       (PetscErrorCodeFn *)MatGetDiagonal_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_ASSEMBLY_END,       (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CREATE_SUBMATRICES, (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE, PETSC_FALSE, PETSC_FALSE},

@@ -43,7 +43,6 @@ PetscErrorCode MatTCEnsureBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc)
       PetscCall(MatTCContextGet(blocks[i], &block));
     }
     if (!block) continue;
-    block->is_block                    = PETSC_TRUE;
     block->block_size[MATTC_FORWARD]   = rows;
     block->block_size[MATTC_TRANSPOSE] = cols;
   }

@@ -4,16 +4,12 @@
 */
 #include "aijtccusparseimpl.h"
 
-/*
-  z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current. `done` is false when that failed: z is to be computed anew. Around the product with a
-  block of a parallel matrix lies an exchange of ghost values, on the parent's stream.
-*/
+/* z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current. `done` is false when that failed: z is to be computed anew. */
 PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
   const tc_backend *backend  = tc_plan_backend(side->plan);
   const PetscBool   host     = (PetscBool)(backend == tc_backend_host());
   const PetscBool   in_place = (PetscBool)(y == z);
-  const tc_stream   exchange = !host && tc->is_block ? MatTCGetParentStream() : stream;
   MatTCArray        ax, ay, az;
   MatInfo           info;
   tc_status         status = TC_OK;
@@ -24,9 +20,7 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
   PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, z, in_place ? MATTC_READ_WRITE : MATTC_WRITE, stream, &az, &status));
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
-    if (stream != exchange) status = MatTCOrder(backend, stream, exchange);
-    if (status == TC_OK) status = tc_plan_spmv(side->plan, ax.local, !y ? NULL : in_place ? az.local : ay.local, az.local, sign, stream);
-    if (status == TC_OK && stream != exchange) status = MatTCOrder(backend, exchange, stream);
+    status = tc_plan_spmv(side->plan, ax.local, !y ? NULL : in_place ? az.local : ay.local, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));

@@ -165,10 +165,8 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCCurrentBackend(A, parent, &backend));
-  if (parent->cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
   if (type == MATPRODUCT_AtB || (type == MATPRODUCT_ABt && backend == tc_backend_host())) PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* the parent would keep the values of the A that it has first */
   else PetscCall(MatTCProductByParent(C));
-  if (parent->cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -256,7 +256,6 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
   const Mat       B = args->B, C = args->C;
   PetscScalar    *b = (PetscScalar *)args->rows, *c;
   PetscInt        ldb = P->n, ldc;
-  tc_status       ordered = TC_OK;
 
   PetscFunctionBegin;
   if (B) PetscCall(MatTCDenseGet(B, MATTC_READ, host, &b, &ldb, &P->b_far));
@@ -268,10 +267,9 @@ static PetscErrorCode MatTCLaunch(MatTCDense *dense, const MatTCSource *S, int64
   P->ldc = ldc;
   PetscCall(PetscLogEventBegin(MATTC_Dense, C, 0, 0, 0));
   if (!host) PetscCall(PetscLogGpuTimeBegin());
-  if (stream != source) *status = MatTCOrder(backend, stream, source);
+  if (stream != source) *status = tc_from_backend(backend, backend->wait(stream, source));
   if (*status == TC_OK) *status = tc_spmm_multiply(dense->spmm, S->kernel, S->view, P, stream);
-  if (stream != source) ordered = MatTCOrder(backend, source, stream); /* after a failure, too: the parent may compute C anew */
-  if (*status == TC_OK) *status = ordered;
+  if (*status == TC_OK && stream != source) *status = tc_from_backend(backend, backend->wait(source, stream));
   if (!host) PetscCall(PetscLogGpuTimeEnd());
   if (*status == TC_OK) PetscCall(host ? PetscLogFlops(2.0 * (PetscLogDouble)nnz * P->n) : PetscLogGpuFlops(2.0 * (PetscLogDouble)nnz * P->n));
   PetscCall(PetscLogEventEnd(MATTC_Dense, C, 0, 0, 0));

@@ -27,9 +27,7 @@ static PetscErrorCode MatTCLocalProduct(MatProductType type, Mat A, Mat B, Mat C
   PetscCall(MatProductSetType(C, type));
   PetscCall(MatProductSetFromOptions(C));
   PetscCall(MatProductSymbolic(C));
-  if (tc && tc->parent->cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
   PetscCall(MatProductNumeric(C));
-  if (tc && tc->parent->cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscCall(MatProductClear(C)); /* which keeps B */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -180,38 +180,19 @@ static PetscErrorCode MatTCParentMultOnDevice(Mat A, PetscErrorCodeFn *f, MatOpe
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* On the GPU: what the parent does next waits for the stream of the current device context, or afterwards that for the parent */
-PetscErrorCode MatTCOrderParent(PetscBool afterwards)
-{
-  const tc_backend *backend = MatTCGetBackend(PETSC_TRUE);
-  const tc_stream   theirs  = MatTCGetParentStream();
-  tc_stream         current;
-  tc_status         status;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCGetCurrentStream(&current));
-  if (current == theirs) PetscFunctionReturn(PETSC_SUCCESS);
-  status = afterwards ? MatTCOrder(backend, current, theirs) : MatTCOrder(backend, theirs, current);
-  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_GPU, "The streams of two device contexts could not be ordered: %s", tc_last_error());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* The parent's product: z = op(A) x, or z = y + op(A) x where `op` adds; y may be z */
 PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op, Vec x, Vec y, Vec z)
 {
   PetscErrorCodeFn *f;
-  PetscBool         bound, cuda;
+  PetscBool         bound;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentOp(A, parent, op, &f));
   PetscCall(MatBoundToCPU(A, &bound));
-  cuda = (PetscBool)(parent->cuda && !bound);
-  if (cuda) PetscCall(MatTCOrderParent(PETSC_FALSE));
-  if (cuda && !parent->mpi) PetscCall(MatTCParentMultOnDevice(A, f, op, x, y, z));
+  if (parent->cuda && !parent->mpi && !bound) PetscCall(MatTCParentMultOnDevice(A, f, op, x, y, z));
   else if (y) PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec, Vec))f)(A, x, y, z));
   else if (op == MATOP_MULT_TRANSPOSE && !parent->mpi) PetscCall(MatTCParentMultTransposeOnHost(A, f, x, z));
   else PetscCall((*(PetscErrorCode (*)(Mat, Vec, Vec))f)(A, x, z));
-  if (cuda) PetscCall(MatTCOrderParent(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
