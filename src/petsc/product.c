@@ -111,17 +111,6 @@ PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Computes C with the parent, once and for all: the product stays the parent's until MatProductSetFromOptions() is called again */
-static PetscErrorCode MatTCProductByParent(Mat C)
-{
-  PetscFunctionBegin;
-  PetscCall(MatProductSetFromOptions(C)); /* comes to our function again, which sees why the product is not ours */
-  PetscCall(MatProductSymbolic(C));
-  PetscCheck(C->ops->productnumeric != MatProductNumeric_AIJTCCUSPARSE, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A product that failed is ours again");
-  PetscCall((*C->ops->productnumeric)(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others. `failed`: ours has, and the parent's is wanted */
 PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, PetscBool failed)
 {
@@ -142,8 +131,6 @@ PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, 
 PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
 {
   Mat_AIJTCCUSPARSE *tc;
-  const MatTCParent *parent;
-  const tc_backend  *backend;
   Mat                A, B;
   MatProductType     type;
   PetscBool          ours, done = PETSC_FALSE;
@@ -163,10 +150,7 @@ PetscErrorCode MatProductNumeric_AIJTCCUSPARSE(Mat C)
     PetscCall(MatTCDenseProduct(A, tc, &args, &done));
   }
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCParentOf(A, &parent));
-  PetscCall(MatTCCurrentBackend(A, parent, &backend));
-  if (type == MATPRODUCT_AtB || (type == MATPRODUCT_ABt && backend == tc_backend_host())) PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* the parent would keep the values of the A that it has first */
-  else PetscCall(MatTCProductByParent(C));
+  PetscCall(MatTCProductOfOperands(type, A, B, C, ours)); /* anew each time: the parent's keep values or descriptors of the A that they have first */
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

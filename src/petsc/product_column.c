@@ -60,8 +60,7 @@ static PetscErrorCode MatTCColumnGet(Mat B, MatTCAccess access, PetscBool host, 
   }
   if (!fits) {
     PetscCall(VecDestroy(kept));
-    /* of none VecCUDAPlaceArray() would make one */
-    PetscCall(column->device ? VecCreateSeqCUDAWithArray(PETSC_COMM_SELF, 1, rows, column->array, kept) : VecCreateSeqWithArray(PETSC_COMM_SELF, 1, rows, NULL, kept));
+    PetscCall(column->device ? VecCreateSeqCUDAWithArray(PETSC_COMM_SELF, 1, rows, NULL, kept) : VecCreateSeqWithArray(PETSC_COMM_SELF, 1, rows, NULL, kept));
   }
   PetscCall(column->device ? VecCUDAPlaceArray(*kept, column->array) : VecPlaceArray(*kept, column->array));
   column->vec = *kept;

@@ -67,21 +67,6 @@ static PetscErrorCode MatTCParallelBegin(MatProductType type, Mat C, MatTCParall
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For a matrix that is not ours and came by MatProductReplaceMats() */
-static PetscErrorCode MatTCParallelByParent(Mat C)
-{
-  MatProductType type;
-
-  PetscFunctionBegin;
-  PetscCall(MatProductGetType(C, &type));
-  PetscCall(MatProductSetType(C, MATPRODUCT_UNSPECIFIED));
-  PetscCall(MatProductSetType(C, type));
-  PetscCall(MatProductSetFromOptions(C));
-  PetscCall(MatProductSymbolic(C));
-  PetscCall((*C->ops->productnumeric)(C));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Some columns of a local block, which is given itself if it has no others */
 static PetscErrorCode MatTCColumnsGet(Mat block, PetscInt first, PetscInt n, Mat *part)
 {
@@ -166,7 +151,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat C)
   PetscFunctionBegin;
   PetscCall(MatTCParallelBegin(MATPRODUCT_AB, C, &P));
   if (!P.tc) {
-    PetscCall(MatTCParallelByParent(C));
+    PetscCall(MatTCProductOfOperands(MATPRODUCT_AB, P.A, P.B, C, PETSC_FALSE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   for (PetscInt first = 0; first < P.n; first += P.batch) {
@@ -209,7 +194,7 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
 
   PetscFunctionBegin;
   PetscCall(MatTCParallelBegin(MATPRODUCT_AtB, C, &P));
-  if (!P.tc) { /* the parent would keep the values of this A for those to come */
+  if (!P.tc) {
     PetscCall(MatTCProductOfOperands(MATPRODUCT_AtB, P.A, P.B, C, PETSC_FALSE));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
