@@ -1,0 +1,28 @@
+# The plots of the GPU report, and of what tcbench writes of one matrix on the host: cmake -DPYTHON=python3 -DPLOT=plot-benchmarks.py -DREPORT=gpu-report.json -DTCBENCH=<program> -DWORK=<folder> -P check_plots.cmake
+# Without matplotlib the script says so, and the test is skipped by that
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK})
+
+function(draw json folder)
+  execute_process(COMMAND ${PYTHON} ${PLOT} ${json} ${folder} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  message("${output}")
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "status ${status} of ${PLOT}")
+  endif()
+  foreach(name ${ARGN})
+    file(READ ${folder}/${name}.png begin LIMIT 8 HEX)
+    if(NOT begin STREQUAL "89504e470d0a1a0a")
+      message(FATAL_ERROR "${folder}/${name}.png is no picture")
+    endif()
+  endforeach()
+endfunction()
+
+draw(${REPORT} ${WORK}/report roofline speedup speedup-spmm)
+execute_process(COMMAND ${TCBENCH} spmv -host -groups 1 -group_ms 0.01 -case elasticity:3 -json ${WORK}/host.json RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+if(NOT status EQUAL 0)
+  message(FATAL_ERROR "status ${status} of tcbench:\n${output}")
+endif()
+draw(${WORK}/host.json ${WORK}/host roofline speedup)
+if(EXISTS ${WORK}/host/speedup-spmm.png)
+  message(FATAL_ERROR "products with dense blocks were drawn that nobody has measured")
+endif()
