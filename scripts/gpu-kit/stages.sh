@@ -5,7 +5,7 @@
 # later left out. A whole report is, with the seconds that run.sh took for each on H200s with 16 cores:
 #
 #   stages.sh 580 bench:spmm,spmm_t,spmm_abt blocks bench:table,rest,add,residual,transpose solves     116 to 151, 39 to 48, 133 to 185, 147 to 183
-#   stages.sh 580 tests suite gpuaware                                                                  340 to 373, 75 to 81, 46 to 47
+#   stages.sh 580 tests suite gpuaware                                                                  185 to 191, 64 to 70, 47 to 48; without the multi-process service 340 to 373 and 75 to 81
 #   stages.sh 580 sanitize bench:sparse24,by_rows,spmm_precision                                        329 to 373, 171 to 215
 #   stages.sh 300 bench:spmm_few                                                                        72 to 85
 #
