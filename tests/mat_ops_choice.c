@@ -215,9 +215,11 @@ static PetscErrorCode IsHostsAlone(Mat A, PetscBool *alone)
   PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
   if (size > 1) PetscCall(MatMPIAIJGetSeqAIJ(A, &blocks[0], &blocks[1], NULL));
   *alone = PETSC_TRUE;
+#if PetscDefined(HAVE_DEVICE)
   for (int b = 0; b < 2; b++) {
     if (blocks[b] && blocks[b]->offloadmask != PETSC_OFFLOAD_CPU) *alone = PETSC_FALSE;
   }
+#endif
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

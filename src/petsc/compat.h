@@ -132,7 +132,12 @@ static inline PetscErrorCode MatTCVecSetPinned(Vec v)
 /* Has the device no values of the matrix, or older ones than the host? No public function tells */
 static inline PetscBool MatTCIsHostsAlone(Mat A)
 {
+#if PetscDefined(HAVE_DEVICE)
   return (PetscBool)(A->offloadmask == PETSC_OFFLOAD_CPU);
+#else
+  (void)A;
+  return PETSC_TRUE;
+#endif
 }
 
 /* The device pattern of a parent on the GPU, all row offsets; getting brings it up to date. 3.26 keeps it in PetscInt, the releases before in int. */

@@ -155,7 +155,7 @@ PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
   if (parent->mpi && tc) PetscCall(MatTCEnsureBlocks(A, tc)); /* the parent asks the diagonal one */
-  else if (parent->cuda && !bound) PetscCall(MatTCParentDiagonalIsWrong(A, &wrong));
+  else if (!parent->mpi && parent->cuda && !bound) PetscCall(MatTCParentDiagonalIsWrong(A, &wrong));
   if (wrong) f = parent->ops[1][MATOP_GET_DIAGONAL];
   PetscCall((*(PetscErrorCode (*)(Mat, Vec))f)(A, v));
   PetscFunctionReturn(PETSC_SUCCESS);
