@@ -23,7 +23,7 @@ typedef struct {
     double entry_us;  // a lane needs per entry of its row, latency included
     double bytes_us;  // bytes that the device moves per microsecond
     double least_us;  // no product is faster
-    double parent_us; // nor one of the parent's, which takes the host longer than that; the fastest of the 79 cases of docs/gpu-report.json takes 6.9
+    double parent_us; // nor one of the parent's, which takes the host longer than that; the fastest case of all reports so far took 6.9
     double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time,
     double cached;    // or this one where the matrix stays in the L2 cache
     int64_t cache_bytes;
