@@ -35,7 +35,6 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
 {
   __shared__ tc_bits table[2 * tc_sample_threads], distinct[TC_HYBRID_DICTIONARY];
   __shared__ int     taken, place[TC_HYBRID_DICTIONARY];
-  const int64_t      stride = nnz > TC_HYBRID_SAMPLE ? nnz / TC_HYBRID_SAMPLE : 1;
   const int          samples = nnz < TC_HYBRID_SAMPLE ? nnz : TC_HYBRID_SAMPLE;
   int                num = 0, ones = 0; // ones: is there a value whose bits are all ones, which mark what is empty in the table?
   tc_bits            mine[tc_sample_values];
@@ -48,7 +47,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   for (int j = 0; j < tc_sample_values; ++j) {
     const int i = tc_sample_threads * j + threadIdx.x;
 
-    mine[j] = i < samples ? __double_as_longlong(csr_val[i * stride]) : ~0ull;
+    mine[j] = i < samples ? __double_as_longlong(csr_val[tc_hybrid_sampled(nnz, i)]) : ~0ull;
   }
   __syncthreads();
 #pragma unroll

@@ -27,9 +27,9 @@
     F32: D8, F32, F64    BF16: D8, BF16, F32, F64    F16: D8, F16, F32, F64
   F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
   of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
-  The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[i * stride], i < min(nnz, TC_HYBRID_SAMPLE),
-  stride = max(1, nnz / TC_HYBRID_SAMPLE); none (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. In precision F64 refills that know of each other
-  (tc_hybrid_repeats) leave an empty dictionary as it is, but for every TC_HYBRID_LOOK_EVERYth.
+  The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[tc_hybrid_sampled(nnz, i)], i < min(nnz, TC_HYBRID_SAMPLE); none
+  (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. In precision F64 refills that know of each other (tc_hybrid_repeats) leave an empty dictionary as it is,
+  but for every TC_HYBRID_LOOK_EVERYth.
 */
 #pragma once
 #include "tc_base.h"
@@ -102,6 +102,24 @@ typedef struct {
   tc_precision       precision;
   tc_hybrid_repeats *repeats; // [1]; NULL: every refill searches
 } tc_hybrid;
+
+/*
+  The entry of CSR that is value i of the sample: one of the i-th of TC_HYBRID_SAMPLE equal parts, by a hash. Equal steps meet the same places of rows that are alike: of ex56 -ne 35, 81 entries a
+  row, a step of 2616 finds 92 of 469 values, and 98% of its slices have others (docs/performance-spmv.md, step 22).
+*/
+#ifdef __CUDACC__
+__host__ __device__
+#endif
+static inline int64_t tc_hybrid_sampled(int64_t nnz, int32_t i)
+{
+  const uint32_t part = nnz > TC_HYBRID_SAMPLE ? (uint32_t)(nnz / TC_HYBRID_SAMPLE) : 1;
+  uint32_t       hash = (uint32_t)i * 0x9e3779b1u;
+
+  hash ^= hash >> 15;
+  hash *= 0x85ebca77u;
+  hash ^= hash >> 13;
+  return (int64_t)i * part + (int64_t)((uint64_t)hash * part >> 32);
+}
 
 /*
   Does the next refill search for values that repeat? On the device a search is a launch of its own, whose end the other waits for: 4 to 6 us, a third to a half of the refill of a small

@@ -265,11 +265,11 @@ static int compare_bits(const void *a, const void *b)
 
 static void check_dictionary(const hybrid_checker *K)
 {
-  const int64_t nnz = K->A->nnz, num = nnz < 4096 ? nnz : 4096, stride = nnz / 4096 > 1 ? nnz / 4096 : 1;
+  const int64_t nnz = K->A->nnz, num = nnz < 4096 ? nnz : 4096;
   uint64_t      sample[4096], expected[256] = {0};
   int           distinct = 0;
 
-  for (int64_t i = 0; i < num; ++i) memcpy(&sample[i], &K->A->val[i * stride], sizeof *sample);
+  for (int32_t i = 0; i < num; ++i) memcpy(&sample[i], &K->A->val[tc_hybrid_sampled(nnz, i)], sizeof *sample);
   qsort(sample, (size_t)num, sizeof *sample, compare_bits);
   for (int64_t i = 0; i < num; ++i) {
     if (i > 0 && sample[i] == sample[i - 1]) continue;

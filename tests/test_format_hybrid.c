@@ -270,6 +270,28 @@ static void dictionary_of_256(void **state)
   tc_matrix_free(&C.A);
 }
 
+/* One entry of each of 4096 equal parts, and of rows that are alike every place, however long a part is beside a row */
+static void sample_is_not_in_step_with_rows(void **state)
+{
+  static const int64_t nnz[] = {1, 4095, 4096, 8191, 4096 * 27, 4096 * 81 + 5, 4096 * 162, 4096 * 2616, 4096 * 2617, INT32_MAX};
+
+  (void)state;
+  for (size_t n = 0; n < sizeof nnz / sizeof *nnz; ++n) {
+    const int64_t part = nnz[n] < 4096 ? 1 : nnz[n] / 4096;
+    int           third[3] = {0}, place[81] = {0};
+
+    for (int32_t i = 0; i < 4096 && i < nnz[n]; ++i) {
+      const int64_t entry = tc_hybrid_sampled(nnz[n], i);
+
+      assert_in_range(entry, part * i, part * (i + 1) - 1);
+      ++third[3 * (entry - part * i) / part];
+      ++place[entry % 81];
+    }
+    for (int t = 0; t < 3 && part >= 27; ++t) assert_in_range(third[t], 4096 / 3 - 150, 4096 / 3 + 150); // five standard deviations
+    for (int k = 0; k < 81 && part >= 27; ++k) assert_in_range(place[k], 15, 86);                       // likewise
+  }
+}
+
 /* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer); what it leaves to refills it says to be F64 */
 static void builds_and_failed_allocations(void **state)
 {
@@ -307,6 +329,7 @@ int main(void)
     cmocka_unit_test(one_value_widens_one_piece),
     cmocka_unit_test(halves_go_to_even),
     cmocka_unit_test(dictionary_of_256),
+    cmocka_unit_test(sample_is_not_in_step_with_rows),
     cmocka_unit_test(builds_and_failed_allocations),
   };
 

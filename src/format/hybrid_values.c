@@ -34,15 +34,14 @@ static int compare_bits(const void *a, const void *b)
 
 static void make_dictionary(const tc_hybrid *H, const double *csr_val)
 {
-  const int64_t stride  = H->num_nonzeros > TC_HYBRID_SAMPLE ? H->num_nonzeros / TC_HYBRID_SAMPLE : 1;
-  const int64_t samples = H->num_nonzeros < TC_HYBRID_SAMPLE ? H->num_nonzeros : TC_HYBRID_SAMPLE;
+  const int32_t samples = H->num_nonzeros < TC_HYBRID_SAMPLE ? (int32_t)H->num_nonzeros : TC_HYBRID_SAMPLE;
   uint64_t      distinct[TC_HYBRID_DICTIONARY];
   int           num = 0;
   lookup        T;
 
   memset(T.place, -1, sizeof T.place);
-  for (int64_t i = 0; i < samples; ++i) {
-    const uint64_t bits = tc_bits_of(csr_val[i * stride]);
+  for (int32_t i = 0; i < samples; ++i) {
+    const uint64_t bits = tc_bits_of(csr_val[tc_hybrid_sampled(H->num_nonzeros, i)]);
     const int      slot = find(&T, bits);
 
     if (T.place[slot] >= 0) continue;
