@@ -70,6 +70,32 @@ static int32_t wave_row(const tc_pattern *P, int32_t i, int32_t *col)
   return length;
 }
 
+/* 3 unknowns of a site of a periodic lattice, and those of its 8 neighbours */
+static int32_t lattice_row(const tc_pattern *P, int32_t i, int32_t *col)
+{
+  const int32_t side[4] = {8, 6, 3, P->size};
+  int32_t       node[9] = {i / 3}, rest = i / 3, stride = 1;
+
+  for (int d = 0; d < 4; ++d) {
+    const int32_t x = rest % side[d];
+
+    node[2 * d + 1] = i / 3 + ((x + 1) % side[d] - x) * stride;
+    node[2 * d + 2] = i / 3 + ((x + side[d] - 1) % side[d] - x) * stride;
+    rest /= side[d];
+    stride *= side[d];
+  }
+  return tc_blocks(3, tc_sort_unique(9, node), node, col);
+}
+
+static int32_t lines_row(const tc_pattern *P, int32_t i, int32_t *col)
+{
+  (void)P;
+  col[0] = i;
+  col[1] = i + 32;
+  col[2] = i + 4001;
+  return 3;
+}
+
 /* Every length at which a row changes its class, its tiles, its segments or the lanes that add them up, and the neighbours of these */
 static int32_t limit_row(const tc_pattern *P, int32_t i, int32_t *col)
 {
@@ -87,6 +113,9 @@ static int64_t island_cols(int64_t n) { (void)n; return 120; }
 static int64_t ragged_cols(int64_t n) { return n + 217; }
 static int64_t limit_cols(int64_t n) { return n + 68000; }
 static int64_t wave_cols(int64_t n) { return n + 800; }
+static int64_t lattice_rows(int64_t n) { return 3 * 8 * 6 * 3 * n; }
+static int64_t lines_rows(int64_t n) { return 32 * n; }
+static int64_t lines_cols(int64_t n) { return 32 * n + 4001; }
 
 const tc_kind tc_shape_kinds[] = {
   {{"ragged",     331,  1, 1, "size rows of 0 to 300 entries"},                            ragged_row, tc_size1, ragged_cols, 0},
@@ -106,6 +135,8 @@ const tc_kind tc_shape_kinds[] = {
   {{"no_rows",    5,    1, 1, "0 x size"},                                                 empty_row,  none,     tc_size1,    0},
   {{"no_columns", 5,    1, 1, "size x 0"},                                                 empty_row,  tc_size1, none,        0},
   {{"nothing",    0,    1, 1, "0 x 0"},                                                    empty_row,  none,     none,        0},
+  {{"lattice",    5,    1, 3, "periodic lattice of 8 x 6 x 3 x size, 3 unknowns per site, 9 sites per row"}, lattice_row, lattice_rows, lattice_rows, 27},
+  {{"lines",      40,   1, 1, "size lines of 32 rows: an entry, one a line further and one 4001 columns further"}, lines_row, lines_rows, lines_cols, 3},
   {{NULL}},
 };
 /* clang-format on */

@@ -45,6 +45,19 @@ static tc_status tc_take_memory(tc_build &B, const Cut &cut)
   return TC_OK;
 }
 
+/* All but the first so many pieces of memory go back */
+static tc_status tc_give_memory(tc_build &B, int kept)
+{
+  tc_status status = TC_OK;
+
+  while (B.num_memory > kept) {
+    const tc_status freed = tc_memory_give(B.memory[--B.num_memory], B.stream);
+
+    if (status == TC_OK) status = freed;
+  }
+  return status;
+}
+
 /* data[i] becomes the sum of what was before it */
 template <typename T, typename Op>
 static tc_status tc_scan(tc_build &B, T *data, int64_t num, Op op)
@@ -209,6 +222,32 @@ static tc_status tc_try_clusters(tc_build &B)
   return TC_OK;
 }
 
+/* Packed rows, windows and clusters in the order that the view has */
+static tc_status tc_pack_windows(tc_build &B, bool clusters)
+{
+  TC_CALL(tc_measure_windows(B));
+  B.T.cluster_windows = tc_bittcf_windows_held(&B.T);
+  return clusters && tc_bittcf_may_cluster(&B.T) ? tc_try_clusters(B) : TC_OK;
+}
+
+/* The same in natural order if that has clusters where bricks have none */
+static tc_status tc_pack_in_best_order(tc_build &B)
+{
+  const tc_bittcf before = B.T;
+  const int       kept   = B.num_memory;
+
+  TC_CALL(tc_pack_windows(B, true));
+  if (!tc_bittcf_tries_natural_order(&B.T)) return TC_OK;
+  TC_CALL(tc_give_memory(B, kept));
+  B.T = before;
+  tc_bittcf_set_natural_order(&B.T);
+  TC_CALL(tc_pack_windows(B, true));
+  if (B.T.num_clusters > 0) return TC_OK;
+  TC_CALL(tc_give_memory(B, kept));
+  B.T = before;
+  return tc_pack_windows(B, false);
+}
+
 static void tc_cut_view(tc_cutter &C, tc_bittcf &T)
 {
   const int64_t packed = (int64_t)TC_BITTCF_ROWS * T.num_windows, clustered = T.num_clusters > 0;
@@ -277,15 +316,10 @@ extern "C" tc_status tc_build_bittcf(const tc_csr_local *A, void *view, void **s
   B.T.precision    = A->precision;
   status           = tc_choose_order(B);
   if (status == TC_OK) status = tc_list_long_rows(B);
-  if (status == TC_OK) status = tc_measure_windows(B);
-  if (status == TC_OK) B.T.cluster_windows = tc_bittcf_windows_held(&B.T);
-  if (status == TC_OK && tc_bittcf_may_cluster(&B.T)) status = tc_try_clusters(B);
+  if (status == TC_OK) status = tc_pack_in_best_order(B);
   if (status == TC_OK) status = tc_settle(B, slab);
-  for (int i = 0; i < B.num_memory; ++i) {
-    const tc_status freed = tc_memory_give(B.memory[i], B.stream);
-
-    if (status == TC_OK) status = freed;
-  }
+  const tc_status freed = tc_give_memory(B, 0);
+  if (status == TC_OK) status = freed;
   tc_memory_unshare(answer);
   if (status != TC_OK) {
     tc_memory_release(*slab);

@@ -38,6 +38,8 @@ static const named_case few_cases[] = {
   {"mixed",         175  }, // with more columns of aligned blocks than above
   {"rmat",          11   }, // rows of a dozen entries beside a few in segments
   {"qcd",           3    }, // with other columns than above
+  {"lattice",       5    }, // clusters in natural order, bricks having none
+  {"lines",         40   }, // neither has any
 };
 
 /*

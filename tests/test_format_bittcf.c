@@ -295,8 +295,29 @@ static void grids_are_found(void **state)
   }
 }
 
+/* Where bricks have no clusters natural order is tried, and kept if it has some */
+static void natural_order_may_have_clusters(void **state)
+{
+  static const struct {
+    const char *generator;
+    int32_t     size, natural;
+  } cases[] = {{"lattice", 5, 1}, {"qcd", 10, 1}, {"lines", 40, 0}};
+
+  (void)state;
+  for (size_t g = 0; g < sizeof cases / sizeof cases[0]; ++g) {
+    tc_matrix A;
+    tc_bittcf T;
+
+    ASSERT_OK(tc_generate(tc_generator_find(cases[g].generator), cases[g].size, 1, &A));
+    pack(&A, &T);
+    if ((T.order.brick[1] == 1) != cases[g].natural || (T.num_clusters > 0) != cases[g].natural || !tc_bittcf_may_cluster(&T)) fail_msg("%s: %d clusters, bricks of %d x %d x %d", cases[g].generator, T.num_clusters, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
+    unpack(&T);
+    tc_matrix_free(&A);
+  }
+}
+
 /* Whatever allocation fails, the build says so and leaves an empty view (leaks show under the address sanitizer) */
-static void failed_allocations(void **state)
+static void check_failed_allocations(const char *generator, int32_t size, int fewest, int most)
 {
   static const tc_bittcf empty;
   tc_matrix              A;
@@ -304,8 +325,7 @@ static void failed_allocations(void **state)
   tc_bittcf              T;
   int                    failures = 0;
 
-  (void)state;
-  ASSERT_OK(tc_generate(tc_generator_find("limits"), 65, 1, &A));
+  ASSERT_OK(tc_generate(tc_generator_find(generator), size, 1, &A));
   pattern = tc_matrix_pattern(&A);
   for (;; ++failures) {
     tc_status status;
@@ -317,9 +337,16 @@ static void failed_allocations(void **state)
     assert_int_equal(status, TC_ERR_MEMORY);
     assert_memory_equal(&T, &empty, sizeof T);
   }
-  assert_in_range(failures, 10, 20);
+  assert_in_range(failures, fewest, most);
   tc_format_destroy(&tc_format_bittcf, &T);
   tc_matrix_free(&A);
+}
+
+static void failed_allocations(void **state)
+{
+  (void)state;
+  check_failed_allocations("limits", 65, 10, 20);
+  check_failed_allocations("lines", 40, 30, 40); // packed three times
 }
 
 int main(void)
@@ -332,6 +359,7 @@ int main(void)
     cmocka_unit_test(products_have_the_defined_bits),
     cmocka_unit_test(nonfinite_values_stay_in_their_rows),
     cmocka_unit_test(grids_are_found),
+    cmocka_unit_test(natural_order_may_have_clusters),
     cmocka_unit_test(failed_allocations),
   };
 

@@ -3,7 +3,7 @@
 */
 #include "../../kernels/tc_bittcf_order.h"
 #include "../../kernels/tc_narrow.h"
-#include "bittcf_merge.h"
+#include "bittcf_build.h"
 #include "format.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,7 @@ static int32_t row_length(const tc_csr *A, int32_t row)
   return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
 }
 
-static int32_t at_most(int32_t n, int32_t limit)
-{
-  return n < limit ? n : limit;
-}
-
-static tc_status new_array(void *array, int64_t count, size_t item_size)
+tc_status tc_bittcf_new_array(void *array, int64_t count, size_t item_size)
 {
   void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
 
@@ -38,7 +33,7 @@ static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int3
   uint32_t        holders, group = 0; // windows that hold a column of the present group
 
   for (int32_t i = 0; i < L.num; ++i) {
-    const int32_t row = tc_bittcf_row_at(A->row_order, tc_bittcf_sampled_row(O, A->num_rows, s, num, i)), length = row < 0 ? 0 : at_most(row_length(A, row), TC_SPMM_SEGMENT);
+    const int32_t row = tc_bittcf_row_at(A->row_order, tc_bittcf_sampled_row(O, A->num_rows, s, num, i)), length = row < 0 ? 0 : tc_bittcf_at_most(row_length(A, row), TC_SPMM_SEGMENT);
 
     L.next[i] = A->col + (row < 0 ? 0 : A->row_ptr[row]);
     L.end[i]  = L.next[i] + length;
@@ -109,9 +104,9 @@ static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
   int32_t windows, r = 0;
 
   for (int32_t i = 0; i < A->num_rows; ++i) T->num_long += row_length(A, i) >= TC_BITTCF_LONG_ROW;
-  TC_CALL(new_array(&T->long_row, T->num_long, sizeof *T->long_row));
-  TC_CALL(new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
-  TC_CALL(new_array(&T->long_first, (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS + 1, sizeof *T->long_first)); // or less
+  TC_CALL(tc_bittcf_new_array(&T->long_row, T->num_long, sizeof *T->long_row));
+  TC_CALL(tc_bittcf_new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
+  TC_CALL(tc_bittcf_new_array(&T->long_first, (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS + 1, sizeof *T->long_first)); // or less
   for (int32_t i = 0; i < A->num_rows; ++i) {
     if (row_length(A, i) < TC_BITTCF_LONG_ROW) continue;
     T->long_row[r]      = i;
@@ -148,7 +143,7 @@ static void place_rows(const tc_csr *A, tc_bittcf *T, uint16_t *length)
       const int64_t packed = (int64_t)rows * T->num_row_windows + slot;
 
       T->row_id[packed]    = ~slot;
-      length[packed]       = (uint16_t)at_most(row_length(A, T->long_row[r]) - TC_SPMM_SEGMENT * s, TC_SPMM_SEGMENT);
+      length[packed]       = (uint16_t)tc_bittcf_at_most(row_length(A, T->long_row[r]) - TC_SPMM_SEGMENT * s, TC_SPMM_SEGMENT);
       T->csr_first[packed] = (int32_t)(A->row_ptr[T->long_row[r]] + TC_SPMM_SEGMENT * (int64_t)s);
     }
   }
@@ -219,131 +214,6 @@ static void fill_tiles(const tc_csr *A, tc_bittcf *T, const uint16_t *length)
   }
 }
 
-/* --- clusters */
-
-static int32_t column_of(const tc_bittcf *T, int32_t w, int32_t at)
-{
-  const tc_bittcf_window *W    = &T->window[w];
-  const void             *from = (const uint32_t *)((const char *)T->tiles + 16 * (size_t)W->tiles) + W->num_groups;
-
-  return W->wide ? ((const int32_t *)from)[at] : W->base + ((const uint16_t *)from)[at];
-}
-
-static int32_t end_of_cluster(const tc_bittcf *T, int32_t cluster)
-{
-  return at_most((int64_t)T->num_windows - (int64_t)cluster * T->cluster_windows < T->cluster_windows ? T->num_windows : (cluster + 1) * T->cluster_windows, T->num_windows);
-}
-
-/* The list of a cluster, into `to` unless that is NULL; returns how many. `columns` has room for the columns of all its windows. */
-static int32_t merge_cluster(const tc_bittcf *T, int32_t cluster, int32_t *columns, int32_t *to)
-{
-  const int32_t   first = cluster * T->cluster_windows;
-  const int32_t   of    = tc_bittcf_listed(T);
-  tc_bittcf_lists L     = {.num = end_of_cluster(T, cluster) - first};
-  int32_t         column, num = 0, last = -1;
-  uint32_t        holders;
-
-  for (int32_t i = 0; i < L.num; ++i) {
-    L.next[i] = columns;
-    for (int32_t at = 0; at < TC_BITTCF_GROUP * T->window[first + i].num_groups; ++at) *columns++ = column_of(T, first + i, at);
-    L.end[i] = columns;
-  }
-  while (tc_bittcf_next_column(&L, &column, &holders)) {
-    if (column / of == last) continue;
-    last = column / of;
-    if (to) to[num] = last;
-    ++num;
-  }
-  return num;
-}
-
-static int32_t place_in(const int32_t *sorted, int32_t num, int32_t listed)
-{
-  int32_t low = 0;
-
-  for (int32_t high = num - 1; low < high;) {
-    const int32_t middle = (low + high) / 2;
-
-    if (sorted[middle] < listed) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
-
-/* Which columns of its fours a cluster refers to, by the places of its windows */
-static void mark_listed(const tc_bittcf *T, int32_t cluster, int32_t *list, int32_t num)
-{
-  for (int32_t i = 0; i < num; ++i) list[i] <<= TC_BITTCF_GROUP;
-  for (int32_t w = cluster * T->cluster_windows; w < end_of_cluster(T, cluster); ++w) {
-    const uint16_t *place = T->place + TC_BITTCF_BLOCK * (size_t)T->place_first[w];
-
-    for (int32_t at = 0; at < TC_BITTCF_BLOCK * tc_bittcf_place_blocks(T->window[w].num_groups); ++at) list[place[at] / TC_BITTCF_GROUP] |= 1 << place[at] % TC_BITTCF_GROUP;
-  }
-}
-
-static void fill_cluster(tc_bittcf *T, int32_t cluster, int32_t *columns)
-{
-  const int32_t of   = tc_bittcf_listed(T);
-  int32_t      *list = T->cluster_list + T->cluster_first[cluster], num = merge_cluster(T, cluster, columns, list);
-
-  for (int32_t w = cluster * T->cluster_windows; w < end_of_cluster(T, cluster); ++w) {
-    const int32_t groups = T->window[w].num_groups, side = TC_BITTCF_PLACES * tc_bittcf_place_blocks(groups);
-    uint16_t     *place  = T->place + TC_BITTCF_BLOCK * (size_t)T->place_first[w];
-
-    for (int32_t at = 0; at < TC_BITTCF_GROUP * side; ++at) {
-      const int32_t column = column_of(T, w, TC_BITTCF_GROUP * at_most(at % side, groups - 1) + at / side);
-
-      place[at] = (uint16_t)(of * place_in(list, num, column / of) + column % of);
-    }
-  }
-  if (of > 1) mark_listed(T, cluster, list, num);
-}
-
-static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_listed, int32_t num_clusters)
-{
-  int64_t total = 0, blocks = 0;
-  int32_t widest = 0;
-
-  for (int32_t c = 0; c < num_clusters; ++c) {
-    num_listed[c] = (uint32_t)merge_cluster(T, c, columns, NULL);
-    total += num_listed[c];
-    if ((int32_t)num_listed[c] > widest) widest = (int32_t)num_listed[c];
-  }
-  if (!tc_bittcf_clusters_pay(T, total, widest)) num_clusters = 0;
-  for (int32_t w = 0; w < T->num_windows; ++w) blocks += tc_bittcf_place_blocks(T->window[w].num_groups);
-  T->num_clusters   = num_clusters;
-  T->num_listed      = num_clusters > 0 ? total : 0;
-  T->num_places     = num_clusters > 0 ? TC_BITTCF_BLOCK * blocks : 0;
-  T->widest_cluster = num_clusters > 0 ? widest : 0;
-  TC_CALL(new_array(&T->place_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first));
-  TC_CALL(new_array(&T->place, T->num_places, sizeof *T->place));
-  TC_CALL(new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
-  TC_CALL(new_array(&T->cluster_list, T->num_listed, sizeof *T->cluster_list));
-  if (num_clusters == 0) return TC_OK;
-  T->place_first[0] = 0;
-  for (int32_t w = 1; w < T->num_windows; ++w) T->place_first[w] = T->place_first[w - 1] + (uint32_t)tc_bittcf_place_blocks(T->window[w - 1].num_groups);
-  T->cluster_first[0] = 0;
-  for (int32_t c = 0; c < num_clusters; ++c) T->cluster_first[c + 1] = T->cluster_first[c] + num_listed[c];
-  for (int32_t c = 0; c < num_clusters; ++c) fill_cluster(T, c, columns);
-  return TC_OK;
-}
-
-static tc_status make_clusters(tc_bittcf *T)
-{
-  T->cluster_windows = tc_bittcf_windows_held(T);
-
-  const int32_t num_clusters = tc_bittcf_may_cluster(T) ? (T->num_windows + T->cluster_windows - 1) / T->cluster_windows : 0;
-  int32_t      *columns      = NULL;
-  uint32_t     *num_listed    = NULL;
-  tc_status     status       = new_array(&columns, (int64_t)TC_BITTCF_GROUP * T->cluster_windows * T->widest_window, sizeof *columns);
-
-  if (status == TC_OK) status = new_array(&num_listed, num_clusters, sizeof *num_listed);
-  if (status == TC_OK) status = build_clusters(T, columns, num_listed, num_clusters);
-  free(columns);
-  free(num_listed);
-  return status;
-}
-
 /* Is row_order, where there is one, a permutation? */
 static tc_status check_row_order(const tc_csr *A)
 {
@@ -351,7 +221,7 @@ static tc_status check_row_order(const tc_csr *A)
   int32_t        place = 0;
 
   if (A->row_order == NULL) return TC_OK;
-  TC_CALL(new_array(&seen, A->num_rows, sizeof *seen));
+  TC_CALL(tc_bittcf_new_array(&seen, A->num_rows, sizeof *seen));
   memset(seen, 0, (size_t)A->num_rows);
   while (place < A->num_rows && A->row_order[place] >= 0 && A->row_order[place] < A->num_rows && !seen[A->row_order[place]]) seen[A->row_order[place++]] = 1;
   free(seen);
@@ -368,11 +238,37 @@ static tc_status check_columns(const tc_csr *A)
   return TC_OK;
 }
 
+/* All but long rows, in the order that the view has */
+static tc_status pack_windows(const tc_csr *A, tc_bittcf *T, int clusters)
+{
+  const int64_t packed = TC_BITTCF_ROWS * (int64_t)T->num_windows;
+  uint16_t     *length = NULL;
+  tc_status     status;
+
+  TC_CALL(tc_bittcf_new_array(&T->window, T->num_windows, sizeof *T->window));
+  TC_CALL(tc_bittcf_new_array(&T->row_id, packed, sizeof *T->row_id));
+  TC_CALL(tc_bittcf_new_array(&T->csr_first, packed, sizeof *T->csr_first));
+  TC_CALL(tc_bittcf_new_array(&length, packed, sizeof *length));
+  place_rows(A, T, length);
+  status = lay_out(A, T, length);
+  if (status == TC_OK) status = tc_bittcf_new_array(&T->tiles, T->tile_units, 16);
+  if (status == TC_OK) fill_tiles(A, T, length);
+  free(length);
+  return status == TC_OK ? tc_bittcf_make_clusters(T, clusters) : status;
+}
+
+/* Back to what the view was before its windows were packed */
+static void unpack_windows(tc_bittcf *T, const tc_bittcf *before)
+{
+  void *const arrays[] = {T->window, T->row_id, T->csr_first, T->tiles, T->place_first, T->place, T->cluster_first, T->cluster_list};
+
+  for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) free(arrays[i]);
+  *T = *before;
+}
+
 static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
 {
-  uint16_t *length = NULL;
-  int64_t   packed;
-  tc_status status;
+  tc_bittcf before;
 
   T->num_rows     = A->num_rows;
   T->num_cols     = A->num_cols;
@@ -380,17 +276,15 @@ static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
   T->precision    = A->precision;
   choose_order(A, T);
   TC_CALL(list_long_rows(A, T));
-  packed = TC_BITTCF_ROWS * (int64_t)T->num_windows;
-  TC_CALL(new_array(&T->window, T->num_windows, sizeof *T->window));
-  TC_CALL(new_array(&T->row_id, packed, sizeof *T->row_id));
-  TC_CALL(new_array(&T->csr_first, packed, sizeof *T->csr_first));
-  TC_CALL(new_array(&length, packed, sizeof *length));
-  place_rows(A, T, length);
-  status = lay_out(A, T, length);
-  if (status == TC_OK) status = new_array(&T->tiles, T->tile_units, 16);
-  if (status == TC_OK) fill_tiles(A, T, length);
-  free(length);
-  return status == TC_OK ? make_clusters(T) : status;
+  before = *T;
+  TC_CALL(pack_windows(A, T, 1));
+  if (!tc_bittcf_tries_natural_order(T)) return TC_OK;
+  unpack_windows(T, &before);
+  tc_bittcf_set_natural_order(T);
+  TC_CALL(pack_windows(A, T, 1));
+  if (T->num_clusters > 0) return TC_OK;
+  unpack_windows(T, &before);
+  return pack_windows(A, T, 0);
 }
 
 enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits

@@ -156,7 +156,10 @@ PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
   PetscCall(MatBoundToCPU(A, &bound));
   if (parent->mpi && tc) PetscCall(MatTCEnsureBlocks(A, tc)); /* the parent asks the diagonal one */
   else if (!parent->mpi && parent->cuda && !bound) PetscCall(MatTCParentDiagonalIsWrong(A, &wrong));
-  if (wrong) f = parent->ops[1][MATOP_GET_DIAGONAL];
+  if (wrong) {
+    PetscCall(PetscInfo(A, "aijtccusparse takes the diagonal on the host: %s reads beyond its arrays in this release of PETSc where many rows are empty\n", parent->type));
+    f = parent->ops[1][MATOP_GET_DIAGONAL];
+  }
   PetscCall((*(PetscErrorCode (*)(Mat, Vec))f)(A, v));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
