@@ -161,6 +161,38 @@ static PetscErrorCode TestOtherSizes(int product)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Products that are the parent's by choice, then with another matrix by MAT_REUSE_MATRIX: of host matrices only, since on a GPU the parent's then end in an error of cuSPARSE */
+static PetscErrorCode TestOtherMatrix(int product)
+{
+  const PetscInt n = 61, N = 5;
+  Mat            A[2], B, C, D;
+  PetscBool      cuda, equal;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreateMat(MATAIJTCCUSPARSE, n, &A[0]));
+  PetscCall(FillRing(A[0], PETSC_FALSE, 7));
+  PetscCall(MatTestIsCUDA(A[0], &cuda));
+  if (cuda) PetscCall(MatTestSkip("another matrix in a product of the parent's: on the host only"));
+  else {
+    PetscCall(MatAIJTCCUSPARSESetSpMM(A[0], MAT_AIJTCCUSPARSE_SPMM_CUSPARSE));
+    PetscCall(CreateBlock(product, A[0], N, &B));
+    PetscCall(ProductKinds()[product].multiply(A[0], B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(MatDuplicate(C, MAT_COPY_VALUES, &D));
+    PetscCall(MatScale(D, 16));
+    PetscCall(MatDuplicate(A[0], MAT_COPY_VALUES, &A[1]));
+    PetscCall(MatScale(A[1], 16));
+    PetscCall(ProductKinds()[product].multiply(A[1], B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(Equal(C, D, &equal));
+    PetscCall(MatTestFact(equal, "%s, the parent's by choice, MAT_REUSE_MATRIX with another matrix: %s", ProductKinds()[product].name, equal ? "right" : "WRONG"));
+    PetscCall(MatDestroy(&A[1]));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&C));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(MatDestroy(&A[0]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* -matproduct_batch_size, how many columns are exchanged at a time: the same numbers, 0 is without it */
 static PetscErrorCode TestBatches(int product)
 {
@@ -239,7 +271,10 @@ PetscErrorCode TestProductReuse(void)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(TestPreallocatedAgain(PETSC_FALSE));
   PetscCall(TestPreallocatedAgain(PETSC_TRUE));
-  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) PetscCall(TestOtherSizes(product));
+  for (int product = 0; product < (size > 1 ? PRODUCT_ABT : NUM_PRODUCTS); product++) {
+    PetscCall(TestOtherSizes(product));
+    PetscCall(TestOtherMatrix(product));
+  }
   if (PetscDefined(USE_DEBUG) || size > 1) PetscCall(MatTestSkip("columns that do not ascend: one process only, and not where PETSc is made for debugging, which refuses them"));
   else {
     PetscCall(TestDisorder(MAT_AIJTCCUSPARSE_PRECISION_FP64));

@@ -118,6 +118,10 @@ typedef struct {
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
   PetscBool          lose_trials; /* for tests */
+  struct {
+    PetscBool known, wrong;
+    tc_key    key;
+  } diagonal; /* is MatGetDiagonal() of the parent on the GPU wrong for the pattern? */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
   tc_stream          stream; /* of the last product on the GPU, if there was one */

@@ -89,6 +89,20 @@ PetscErrorCode MatTCProductCheckSizes(MatProductType type, Mat A, Mat B, Mat C)
 }
 
 /*
+  The parent's A^T B and A B^T on the host keep the A that they have first, for whatever A is brought later: are such products left to our numeric phase, which has the parent's computed anew each time, where
+  they are not ours?
+*/
+static PetscErrorCode MatTCParentProductKeepsA(Mat A, const MatTCParent *parent, MatProductType type, PetscInt n, PetscBool *keeps)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatBoundToCPU(A, &bound));
+  *keeps = (PetscBool)((type == MATPRODUCT_AtB || type == MATPRODUCT_ABt) && n <= INT32_MAX && (!parent->cuda || bound));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   Is the product with n columns ours, that of a sequential matrix? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
 */
 PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, PetscInt n, PetscBool *ours)
@@ -111,15 +125,23 @@ PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType t
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat);
+
 /* C = A B, A^T B or A B^T where PETSc calls a product by its operands, by way of a product of its own; any operands, since C keeps the function when it becomes the result of others. `failed`: ours has, and the parent's is wanted */
 PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, PetscBool failed)
 {
-  Mat D;
+  const MatTCParent *parent;
+  Mat                D;
 
   PetscFunctionBegin;
   PetscCall(MatProductCreate(A, B, NULL, &D));
   PetscCall(MatProductSetType(D, type));
   PetscCall(MatProductSetFromOptions(D));
+  if (failed && D->ops->productsymbolic == MatProductSymbolic_AIJTCCUSPARSE) {
+    D->ops->productsymbolic = NULL;
+    PetscCall(MatTCParentOf(A, &parent));
+    PetscCall(MatTCParentProduct(A, parent, D));
+  }
   PetscCall(MatProductSymbolic(D));
   PetscCheck(!failed || D->ops->productnumeric != MatProductNumeric_AIJTCCUSPARSE, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A product that failed is ours again");
   PetscCall(MatProductNumeric(D));
@@ -259,6 +281,7 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   if (ours) {
     PetscCall(MatTCProductSizes(type, A, B, &inner, &m, &n));
     PetscCall(MatTCProductIsOurs(A, tc, type, n, &ours));
+    if (!ours) PetscCall(MatTCParentProductKeepsA(A, parent, type, n, &ours));
   }
   if (ours) C->ops->productsymbolic = MatProductSymbolic_AIJTCCUSPARSE;
   else PetscCall(MatTCParentProduct(A, parent, C));

@@ -388,6 +388,7 @@ TARGET static void NAME(transposed_product)(const tc_csr_transposed_view *T, con
   const tc_csr_view *A       = &T->csr;
   const int          counted = T->longest_column >= TC_SPMM_SEGMENT;
 
+  if (A->num_cols == 0) return; // and there is no memory
   for (int32_t first = 0, n; first < args->n; first += n) {
     double        *c     = args->c + first * args->ldc;
     const int32_t  width = args->n - first > FEW ? WIDTH : args->n - first;
