@@ -87,12 +87,12 @@ static int32_t lattice_row(const tc_pattern *P, int32_t i, int32_t *col)
   return tc_blocks(3, tc_sort_unique(9, node), node, col);
 }
 
+/* The kind's parameter: how many columns further the third entry is */
 static int32_t lines_row(const tc_pattern *P, int32_t i, int32_t *col)
 {
-  (void)P;
   col[0] = i;
   col[1] = i + 32;
-  col[2] = i + 4001;
+  col[2] = i + *(const int32_t *)P->parameters;
   return 3;
 }
 
@@ -136,7 +136,8 @@ const tc_kind tc_shape_kinds[] = {
   {{"no_columns", 5,    1, 1, "size x 0"},                                                 empty_row,  tc_size1, none,        0},
   {{"nothing",    0,    1, 1, "0 x 0"},                                                    empty_row,  none,     none,        0},
   {{"lattice",    5,    1, 3, "periodic lattice of 8 x 6 x 3 x size, 3 unknowns per site, 9 sites per row"}, lattice_row, lattice_rows, lattice_rows, 27},
-  {{"lines",      40,   1, 1, "size lines of 32 rows: an entry, one a line further and one 4001 columns further"}, lines_row, lines_rows, lines_cols, 3},
+  {{"lines",      40,   1, 1, "size lines of 32 rows: an entry, one a line further and one 4001 columns further"}, lines_row, lines_rows, lines_cols, 3, .parameters = &(const int32_t){4001}},
+  {{"ladder",     40,   1, 1, "size lines of 32 rows: an entry, one a line further and one two lines further"}, lines_row, lines_rows, lines_cols, 3, .parameters = &(const int32_t){64}},
   {{NULL}},
 };
 /* clang-format on */

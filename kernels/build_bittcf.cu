@@ -230,7 +230,7 @@ static tc_status tc_pack_windows(tc_build &B, bool clusters)
   return clusters && tc_bittcf_may_cluster(&B.T) ? tc_try_clusters(B) : TC_OK;
 }
 
-/* The same in natural order if that has clusters where bricks have none */
+/* The same in natural order if its clusters are better, or bricks have none */
 static tc_status tc_pack_in_best_order(tc_build &B)
 {
   const tc_bittcf before = B.T;
@@ -238,14 +238,17 @@ static tc_status tc_pack_in_best_order(tc_build &B)
 
   TC_CALL(tc_pack_windows(B, true));
   if (!tc_bittcf_tries_natural_order(&B.T)) return TC_OK;
+  const int32_t clusters = B.T.num_clusters;
+  const int64_t listed   = B.T.num_listed;
+
   TC_CALL(tc_give_memory(B, kept));
   B.T = before;
   tc_bittcf_set_natural_order(&B.T);
   TC_CALL(tc_pack_windows(B, true));
-  if (B.T.num_clusters > 0) return TC_OK;
+  if (tc_bittcf_stays_natural(&B.T, clusters, listed)) return TC_OK;
   TC_CALL(tc_give_memory(B, kept));
   B.T = before;
-  return tc_pack_windows(B, false);
+  return tc_pack_windows(B, clusters > 0);
 }
 
 static void tc_cut_view(tc_cutter &C, tc_bittcf &T)

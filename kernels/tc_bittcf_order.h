@@ -218,12 +218,20 @@ static inline void tc_bittcf_set_order(tc_bittcf *T, const tc_bittcf_order *O, c
 }
 
 /*
-  Bricks without clusters, though their windows could be held: natural order may have some. A sample of four windows does not see how long the lists of clusters are. Of qcd:12, lines of 36 rows in
-  four dimensions, bricks bring 8.8 rows of B for a row of C, natural order 6.6.
+  Natural order is tried after bricks that have no clusters though their windows could be held, and after bricks in a plane whose lines are shorter than 12 windows: a sample of four windows does not
+  see how long the lists of clusters are. Of qcd:12, lines of 36 rows in four dimensions, bricks bring 8.8 rows of B for a row of C, natural order 6.6; of qcd:15 8.0 and 7.2, of qcd:24 6.7 and 8.0.
 */
 static inline int tc_bittcf_tries_natural_order(const tc_bittcf *T)
 {
-  return T->num_clusters == 0 && T->order.brick[1] > 1 && tc_bittcf_may_cluster(T);
+  const int short_lines = T->order.brick[2] == 1 && T->order.n[0] < 12 * TC_BITTCF_ROWS;
+
+  return T->order.brick[1] > 1 && (T->num_clusters == 0 || short_lines) && tc_bittcf_may_cluster(T);
+}
+
+/* Is that better than bricks that had so many clusters, which listed so much? */
+static inline int tc_bittcf_stays_natural(const tc_bittcf *T, int32_t clusters_of_bricks, int64_t listed_by_bricks)
+{
+  return T->num_clusters > 0 && (clusters_of_bricks == 0 || T->num_listed < listed_by_bricks);
 }
 
 /* In a view without long rows, before its windows are packed */

@@ -40,6 +40,7 @@ static const named_case few_cases[] = {
   {"qcd",           3    }, // with other columns than above
   {"lattice",       5    }, // clusters in natural order, bricks having none
   {"lines",         40   }, // neither has any
+  {"ladder",        40   }, // bricks of short lines in a plane, which are better than natural order
 };
 
 /*

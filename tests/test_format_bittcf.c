@@ -295,13 +295,13 @@ static void grids_are_found(void **state)
   }
 }
 
-/* Where bricks have no clusters natural order is tried, and kept if it has some */
+/* Where bricks have no clusters, or their lines are short, natural order is tried, and kept if it has clusters, or better ones */
 static void natural_order_may_have_clusters(void **state)
 {
   static const struct {
     const char *generator;
-    int32_t     size, natural;
-  } cases[] = {{"lattice", 5, 1}, {"qcd", 10, 1}, {"lines", 40, 0}};
+    int32_t     size, natural, clusters;
+  } cases[] = {{"lattice", 5, 1, 1}, {"qcd", 10, 1, 1}, {"four", 40, 1, 1}, {"ladder", 40, 0, 1}, {"lines", 40, 0, 0}};
 
   (void)state;
   for (size_t g = 0; g < sizeof cases / sizeof cases[0]; ++g) {
@@ -310,7 +310,7 @@ static void natural_order_may_have_clusters(void **state)
 
     ASSERT_OK(tc_generate(tc_generator_find(cases[g].generator), cases[g].size, 1, &A));
     pack(&A, &T);
-    if ((T.order.brick[1] == 1) != cases[g].natural || (T.num_clusters > 0) != cases[g].natural || !tc_bittcf_may_cluster(&T)) fail_msg("%s: %d clusters, bricks of %d x %d x %d", cases[g].generator, T.num_clusters, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
+    if ((T.order.brick[1] == 1) != cases[g].natural || (T.num_clusters > 0) != cases[g].clusters || !tc_bittcf_may_cluster(&T)) fail_msg("%s: %d clusters, bricks of %d x %d x %d", cases[g].generator, T.num_clusters, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
     unpack(&T);
     tc_matrix_free(&A);
   }

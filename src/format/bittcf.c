@@ -269,6 +269,8 @@ static void unpack_windows(tc_bittcf *T, const tc_bittcf *before)
 static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
 {
   tc_bittcf before;
+  int32_t   clusters;
+  int64_t   listed;
 
   T->num_rows     = A->num_rows;
   T->num_cols     = A->num_cols;
@@ -279,12 +281,14 @@ static tc_status build_arrays(const tc_csr *A, tc_bittcf *T)
   before = *T;
   TC_CALL(pack_windows(A, T, 1));
   if (!tc_bittcf_tries_natural_order(T)) return TC_OK;
+  clusters = T->num_clusters;
+  listed   = T->num_listed;
   unpack_windows(T, &before);
   tc_bittcf_set_natural_order(T);
   TC_CALL(pack_windows(A, T, 1));
-  if (T->num_clusters > 0) return TC_OK;
+  if (tc_bittcf_stays_natural(T, clusters, listed)) return TC_OK;
   unpack_windows(T, &before);
-  return pack_windows(A, T, 0);
+  return pack_windows(A, T, clusters > 0);
 }
 
 enum { MAX_ROWS = INT32_MAX - (1 << 24) }; // packed rows and thread blocks are counted in 32 bits

@@ -20,7 +20,8 @@
 
   Notes:
   Takes effect at the next product, and of a product that was the parent's when `MatProductSetFromOptions()` was called for it, which `MatMatMult()` does, when that is called again. Of a parallel matrix
-  `MatTransposeMatMult()` is never the parent's, which would not look at new values. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
+  `MatTransposeMatMult()` is never the parent's, which would not look at new values. On the host the parent's `MatTransposeMatMult()` and `MatMatTransposeMult()` of a sequential matrix are computed anew
+  at each product, since they keep the matrix that they have first. The host backend ignores the choice, but for `MAT_AIJTCCUSPARSE_SPMM_CUSPARSE`, for
   `MAT_AIJTCCUSPARSE_SPMM_BITTCF` and `MAT_AIJTCCUSPARSE_SPMM_CLUSTER` in a precision other than `fp64`, and for `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` in `bf16` and `fp16`. On a GPU `MAT_AIJTCCUSPARSE_SPMM_SLICE` is
   for `fp64` only, and `MAT_AIJTCCUSPARSE_SPMM_SPARSE24` for `bf16` and `fp16`, see `MatAIJTCCUSPARSESetPrecision()`.
 

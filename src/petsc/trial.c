@@ -81,11 +81,20 @@ static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool our
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What ours have left in the cache goes first from now on */
+static PetscErrorCode MatTCDemote(const MatTCSide *side, tc_stream stream, PetscBool *works)
+{
+  PetscFunctionBegin;
+  *works = (PetscBool)(tc_plan_demote(side->plan, stream) == TC_OK);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Ours come first, a few products that tell how many make a group, and a group: where they are at the floor of the parent's already, that has nothing to show, and preparing cuSPARSE
   would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
   one or another that does not count, so that the cache holds what they read and the host has been there before. What ours have left in the cache goes first while theirs run, as it
-  does when they have won. Ours come last and leave their result in z.
+  does when they have won. Ours come last and leave their result in z. The parent has to win twice: a host that did something else during the groups of ours, a millisecond of a small matrix, would
+  else leave the pattern to the parent for good (seen once in 86 trials, ours being 1.5 times as fast).
 */
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
@@ -105,7 +114,7 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     result->bound = 1;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  *works = (PetscBool)(tc_plan_demote(side->plan, stream) == TC_OK);
+  PetscCall(MatTCDemote(side, stream, works));
   if (*works) PetscCall(MatTCTheirs(A, tc, 1, x, z, works));
   if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
@@ -114,10 +123,14 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     PetscCall(MatTCTimedProducts(A, tc, PETSC_TRUE, 1, x, z, stream, works));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
-  if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, ours, works));
-  for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, &ours[r], works));
-  if (*works) tc_choose_by_time(TC_TRIAL_ROUNDS, ours, theirs, side->conversion_ms, result);
+  for (int pass = 0; pass < TC_TRIAL_PASSES && *works && (pass == 0 || result->theirs); pass++) {
+    if (pass > 0) PetscCall(MatTCDemote(side, stream, works));
+    if (pass > 0 && *works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
+    for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, &theirs[r], works));
+    if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, ours, works));
+    for (int r = 0; r < TC_TRIAL_ROUNDS && *works; r++) PetscCall(MatTCTimeGroup(A, tc, PETSC_TRUE, products, x, z, stream, &ours[r], works));
+    if (*works) tc_choose_by_time(TC_TRIAL_ROUNDS, ours, theirs, side->conversion_ms, result);
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

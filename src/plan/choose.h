@@ -11,6 +11,7 @@ enum {
   TC_TRIAL_ENTRIES  = 1000000, // from which on sums in place count, too: off-diagonal blocks have no other products, and small ones are over before cuSPARSE would be called
   TC_TRIAL_FIRST    = 2,  // of ours, which tell how many make a group
   TC_TRIAL_ROUNDS   = 3,  // groups of each that count
+  TC_TRIAL_PASSES   = 2,  // times that the parent has to win
   TC_TRIAL_NOISE    = 1   // per cent of our time, the most that counts as noise; the least of three groups varied by 0.3 to 1% from one trial to the next
 };
 
@@ -53,7 +54,8 @@ int tc_choose_in_doubt(const tc_stats *stats);
 /*
   How many products that take so long make a group: 0.2 ms of them, at most 20. Each group has one more before it. A trial begins with TC_TRIAL_FIRST products and a group of ours, and
   ends there if they are at that floor (at most 24 products); else with a group of theirs behind one product, and one product of ours (47 in all) if that settles it; else with three more
-  of theirs and, behind one that does not count, three of ours: at most 193 products of 10 us or less, 2 ms, 49 of 0.05 ms, 22 of more than 0.2 ms. Five of 10 us were too few to see 7%.
+  of theirs and, behind one that does not count, three of ours: at most 193 products of 10 us or less, 2 ms, 49 of 0.05 ms, 22 of more than 0.2 ms; and 168, 40 and 16 more where theirs win, which has to
+  be seen again. Five of 10 us were too few to see 7%.
 */
 int tc_choose_timed_products(double product_ms);
 
