@@ -65,29 +65,60 @@ static PetscErrorCode CheckVectors(Mat ours, Mat plain)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CheckBlocks(Mat ours, Mat plain)
+/* C, which goes, is `factor` times D */
+static PetscErrorCode CheckBlock(const char *name, const char *of, Mat C, PetscScalar factor, Mat D)
 {
-  Mat          B, C, D;
-  PetscScalar *array;
-  PetscReal    norm;
-  PetscInt     n, num, lda;
+  PetscReal norm;
 
   PetscFunctionBeginUser;
+  PetscCall(MatAXPY(C, -factor, D, SAME_NONZERO_PATTERN));
+  PetscCall(MatNorm(C, NORM_FROBENIUS, &norm));
+  PetscCall(MatTestFact((PetscBool)(norm == 0), "%s%s: %s", name, of, norm == 0 ? "as of the parent type" : "WRONG"));
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckBlocks(Mat ours, Mat plain)
+{
+  static const struct {
+    const char *name;
+    PetscErrorCode (*multiply)(Mat, Mat, MatReuse, PetscReal, Mat *);
+    PetscBool turned; /* of B the columns are summed over, which is for one process */
+  } products[] = {
+    {"MatMatMult",          MatMatMult,          PETSC_FALSE},
+    {"MatTransposeMatMult", MatTransposeMatMult, PETSC_FALSE},
+    {"MatMatTransposeMult", MatMatTransposeMult, PETSC_TRUE },
+  };
+  Mat          other, B, C, D;
+  PetscScalar *array;
+  PetscInt     n, num, lda;
+  PetscMPIInt  size;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatGetSize(plain, &n, NULL));
   PetscCall(MatGetLocalSize(plain, &num, NULL));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, num, PETSC_DECIDE, n, 5, NULL, &B));
-  PetscCall(MatDenseGetLDA(B, &lda));
-  PetscCall(MatDenseGetArrayWrite(B, &array));
-  for (PetscInt j = 0; j < 5; j++) PetscCall(FillNumbers(num, array + j * lda));
-  PetscCall(MatDenseRestoreArrayWrite(B, &array));
-  PetscCall(MatMatMult(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
-  PetscCall(MatMatMult(plain, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
-  PetscCall(MatAXPY(C, -1.0, D, SAME_NONZERO_PATTERN));
-  PetscCall(MatNorm(C, NORM_FROBENIUS, &norm));
-  PetscCall(MatTestFact((PetscBool)(norm == 0), "MatMatMult: %s", norm == 0 ? "as of the parent type" : "WRONG"));
-  PetscCall(MatDestroy(&B));
-  PetscCall(MatDestroy(&C));
-  PetscCall(MatDestroy(&D));
+  PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &other));
+  PetscCall(MatScale(other, 4));
+  for (size_t p = 0; p < PETSC_STATIC_ARRAY_LENGTH(products); p++) {
+    const PetscBool turned = products[p].turned;
+
+    if (turned && size > 1) continue;
+    PetscCall(MatCreateDense(PETSC_COMM_WORLD, turned ? 5 : num, PETSC_DECIDE, turned ? 5 : n, turned ? n : 5, NULL, &B));
+    PetscCall(MatDenseGetLDA(B, &lda));
+    PetscCall(MatDenseGetArrayWrite(B, &array));
+    for (PetscInt j = 0; j < (turned ? n : 5); j++) PetscCall(FillNumbers(turned ? 5 : num, array + j * lda));
+    PetscCall(MatDenseRestoreArrayWrite(B, &array));
+    PetscCall((*products[p].multiply)(plain, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &D));
+    PetscCall((*products[p].multiply)(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(CheckBlock(products[p].name, "", C, 1, D));
+    PetscCall((*products[p].multiply)(ours, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
+    PetscCall((*products[p].multiply)(other, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
+    PetscCall(CheckBlock(products[p].name, ", another matrix by MAT_REUSE_MATRIX", C, 4, D));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&D));
+  }
+  PetscCall(MatDestroy(&other));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
