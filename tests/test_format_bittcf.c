@@ -17,6 +17,13 @@ static void pack(const tc_matrix *A, tc_bittcf *T)
   bittcf_pack(A, precision, shuffled, T);
 }
 
+/* The first seed of that generator, packed */
+static void pack_generated(const char *generator, int32_t size, tc_matrix *A, tc_bittcf *T)
+{
+  ASSERT_OK(tc_generate(tc_generator_find(generator), size, 1, A));
+  pack(A, T);
+}
+
 static void unpack(tc_bittcf *T)
 {
   tc_format_destroy(&tc_format_bittcf, T);
@@ -281,8 +288,7 @@ static void grids_are_found(void **state)
     tc_matrix A;
     tc_bittcf T;
 
-    ASSERT_OK(tc_generate(tc_generator_find(grids[g].generator), grids[g].size, 1, &A));
-    pack(&A, &T);
+    pack_generated(grids[g].generator, grids[g].size, &A, &T);
     if (T.order.n[0] != grids[g].line || T.order.n[1] != grids[g].lines) fail_msg("%s: lines of %d, planes of %d lines", grids[g].generator, T.order.n[0], T.order.n[1]);
     if (T.cluster_windows != grids[g].windows || T.num_clusters == 0 || T.order.brick[0] != grids[g].along || T.order.brick[0] * T.order.brick[1] * T.order.brick[2] != T.cluster_windows) fail_msg("%s: %d clusters of %d windows, bricks of %d x %d x %d", grids[g].generator, T.num_clusters, T.cluster_windows, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
     unpack(&T);
@@ -308,8 +314,7 @@ static void natural_order_may_have_clusters(void **state)
     tc_matrix A;
     tc_bittcf T;
 
-    ASSERT_OK(tc_generate(tc_generator_find(cases[g].generator), cases[g].size, 1, &A));
-    pack(&A, &T);
+    pack_generated(cases[g].generator, cases[g].size, &A, &T);
     if ((T.order.brick[1] == 1) != cases[g].natural || (T.num_clusters > 0) != cases[g].clusters || !tc_bittcf_may_cluster(&T)) fail_msg("%s: %d clusters, bricks of %d x %d x %d", cases[g].generator, T.num_clusters, T.order.brick[0], T.order.brick[1], T.order.brick[2]);
     unpack(&T);
     tc_matrix_free(&A);
