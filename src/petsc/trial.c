@@ -94,7 +94,7 @@ static PetscErrorCode MatTCDemote(const MatTCSide *side, tc_stream stream, Petsc
   would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
   one or another that does not count, so that the cache holds what they read and the host has been there before. What ours have left in the cache goes first while theirs run, as it
   does when they have won. Ours come last and leave their result in z. The parent has to win twice: a host that did something else during the groups of ours, a millisecond of a small matrix, would
-  else leave the pattern to the parent for good (seen once in 86 trials, ours being 1.5 times as fast).
+  else leave the pattern to the parent for good (seen once in some thirty trials, ours being 1.5 times as fast).
 */
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
