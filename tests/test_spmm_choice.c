@@ -347,6 +347,7 @@ static void rules_of_few_windows(void **state)
     {{.entries = 2363870, .rows = 46835, .mean_row = 50.5, .longest_row = 145, .scattered = 0.046, .per_tile = 13.6, .per_column = 50.5}, {1, 1}},   // like_rma10
     {{.entries = 1622656, .rows = 20000, .mean_row = 81.1, .longest_row = 662, .scattered = 0.060, .per_tile = 11.2, .per_column = 81.1}, {16, 16}}, // like_Si41Ge41H72:20000
     {{.entries = 1784815, .rows = 15000, .mean_row = 119, .longest_row = 204, .scattered = 0.265, .per_tile = 12.9, .per_column = 119},   {8, 3}},   // like_pdb1HYS:15000
+    {{.entries = 2381495, .rows = 20000, .mean_row = 119, .longest_row = 204, .scattered = 0.275, .per_tile = 12.7, .per_column = 119},   {1, 1}},   // like_pdb1HYS:20000
     {{.entries = 2109120, .rows = 23328, .mean_row = 90.4, .longest_row = 108, .scattered = 0.041, .per_tile = 15.1, .per_column = 90.4}, {1, 1}},   // stokes:18
     {{.entries = 468000, .rows = 12000, .mean_row = 39, .longest_row = 39, .scattered = 0.034, .per_tile = 11.3, .per_column = 39},       {16, 12}}, // like_conf5_4-8x8-10:12000
   };
