@@ -292,6 +292,7 @@ static PetscErrorCode AddCuSPARSE(Bench *B, int algorithm, const char name[], Be
     PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s: no %s: %s\n", result->name, name, why));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
+  PetscCheck(result->num_baselines < BENCH_MAX_BASELINES, PETSC_COMM_SELF, PETSC_ERR_SUP, "More than %d baselines", BENCH_MAX_BASELINES);
   B->candidate[B->num++] = (BenchCandidate){.cusparse = cusparse, .time = &result->baseline[result->num_baselines].time, .error_over_bound = &result->baseline[result->num_baselines].error_over_bound};
   result->baseline[result->num_baselines++].name = name;
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -304,6 +305,7 @@ PetscErrorCode BenchAddBaselines(Bench *B, BenchResult *result)
 
   PetscFunctionBeginUser;
   PetscCall(BenchNewMat(B, B->settings->cuda ? MATAIJCUSPARSE : MATAIJ, NULL, NULL, NULL, &parent.mat));
+  PetscCheck(result->num_baselines == 0, PETSC_COMM_SELF, PETSC_ERR_PLIB, "%s has baselines of another run", result->name);
   B->candidate[B->num++]                         = parent;
   result->baseline[result->num_baselines++].name = B->settings->cuda ? "aijcusparse" : "aij";
   PetscCall(MatIsAIJTCCUSPARSE(parent.mat, &ours));

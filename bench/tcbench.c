@@ -300,14 +300,15 @@ static PetscErrorCode GetSettings(Run *run, PetscBool spmm)
 /* Libraries and kernels load at their first use, which is not to be counted as anyone's conversion */
 static PetscErrorCode WarmUp(const Run *run)
 {
-  BenchSettings quick  = run->settings;
-  BenchResult   unused = {.name = "warm-up", .block = 1};
+  BenchSettings quick = run->settings;
   tc_matrix     A;
 
   PetscFunctionBeginUser;
   quick.groups = 1;
   PetscCheck(tc_generate(tc_generator_find("mixed"), WARM_UP_SIZE, BENCH_SEED, &A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
   for (PetscInt p = 0; p < run->num_precisions; p++) {
+    BenchResult unused = {.name = "warm-up", .block = 1};
+
     quick.precision = (tc_precision)run->precisions[p];
     PetscCall(BenchRun(&A, &quick, &unused));
   }
