@@ -154,13 +154,28 @@ __device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, i
   return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
 }
 
-/* A value as it is stored, not of D8 */
+/* What a value is stored as, D8: what its code stands for; and the value, which loading does not wait for */
+template <tc_hybrid_value_kind kind>
+using tc_stored = std::conditional_t<kind == TC_HYBRID_F32, float, std::conditional_t<tc_is_16_bits<kind>, uint16_t, double>>;
+
+template <tc_hybrid_value_kind kind>
+__device__ __forceinline__ double tc_widened(tc_stored<kind> stored)
+{
+  if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(stored);
+  else return stored;
+}
+
+/* A value that is stored there, not of D8 */
+template <tc_hybrid_value_kind kind, bool stays>
+__device__ __forceinline__ tc_stored<kind> tc_load_stored(const void *at)
+{
+  return tc_load_packed<stays>(static_cast<const tc_stored<kind> *>(at));
+}
+
 template <tc_hybrid_value_kind kind, bool stays>
 __device__ __forceinline__ double tc_stored_value(const void *at)
 {
-  if constexpr (kind == TC_HYBRID_F64) return tc_load_packed<stays>(static_cast<const double *>(at));
-  else if constexpr (kind == TC_HYBRID_F32) return tc_load_packed<stays>(static_cast<const float *>(at));
-  else return tc_widen16<kind>(tc_load_packed<stays>(static_cast<const uint16_t *>(at)));
+  return tc_widened<kind>(tc_load_stored<kind, stays>(at));
 }
 
 template <tc_hybrid_value_kind kind>

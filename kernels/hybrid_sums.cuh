@@ -121,7 +121,8 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
-  constexpr int batch = value_kind != TC_HYBRID_F64 && most > 4 ? 4 : most; // measured: more lose where values have to be looked up or widened
+  constexpr bool fewer = value_kind == TC_HYBRID_D8 || tc_is_16_bits<value_kind> || (value_kind == TC_HYBRID_F32 && index_kind == TC_HYBRID_I32);
+  constexpr int  batch = fewer && most > 4 ? 4 : most; // measured: more lose there
   constexpr int bytes = tc_bytes_of_value<value_kind>;
   const char   *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
   int32_t       column[batch];
@@ -140,7 +141,8 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
     }
   };
   auto add = [&](int k, auto rest) {
-    double value[batch], gathered[batch];
+    tc_stored<value_kind> value[batch]; // widened when the next columns are asked for
+    double                gathered[batch];
 
 #pragma unroll
     for (int i = 0; i < batch; ++i) gathered[i] = tc_gather(x, column[i]);
@@ -148,14 +150,14 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
     for (int i = 0; i < batch; ++i) {
       const int missing = rest.value && bytes > 2 ? max(4 - (S.width - k - 4 * i), 0) : 0; // places of a last block by rows
 
-      if (k + 4 * i + place >= length) value[i] = 0.0;
+      if (k + 4 * i + place >= length) value[i] = 0;
       else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
-      else value[i] = tc_stored_value<value_kind, stays>(own + bytes * (TC_HYBRID_BLOCK * i - missing * row));
+      else value[i] = tc_load_stored<value_kind, stays>(own + bytes * (TC_HYBRID_BLOCK * i - missing * row));
     }
     if (value_kind != TC_HYBRID_D8) own += bytes * TC_HYBRID_BLOCK * batch;
     if (!rest.value) load_columns(k + 4 * batch);
 #pragma unroll
-    for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, value[i], gathered[i]);
+    for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, tc_widened<value_kind>(value[i]), gathered[i]);
   };
   const int end = min(longest, S.width / 4 * 4 - 4 * batch + 1);
   int       k   = 0;
