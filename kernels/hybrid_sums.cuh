@@ -122,11 +122,11 @@ template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
   constexpr bool fewer = value_kind == TC_HYBRID_D8 || tc_is_16_bits<value_kind> || (value_kind == TC_HYBRID_F32 && index_kind == TC_HYBRID_I32);
-  constexpr int  batch = fewer && most > 4 ? 4 : most; // measured: more lose there
-  constexpr int bytes = tc_bytes_of_value<value_kind>;
-  const char   *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
-  int32_t       column[batch];
-  uint32_t      code[batch];
+  constexpr int  batch = fewer && most > 4 ? 4 : most; // more lose there (docs/performance-spmv.md, step 23)
+  constexpr int  bytes = tc_bytes_of_value<value_kind>;
+  const char    *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
+  int32_t        column[batch];
+  uint32_t       code[batch];
 
   tc_columns_of_place<index_kind> columns(tc_index_block(H, S.index), row, place);
 
