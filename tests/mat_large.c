@@ -2,7 +2,7 @@
   Products whose numbers of entries, or of elements of dense matrices, are close to or beyond what 32 bits count, if asked for; small ones else. All numbers are integers small enough that
   every sum is exact in whatever order, so that results are compared with ==. Each process has matrices of its own.
 
-  On a GPU with 140 GB, by hand (docs/testing.md): mat_large -large_rows 74000000 -large_row 27 -large_columns 0; mat_large -large_rows 20200000 -large_row 7 -large_columns 112
+  On a GPU with 140 GB by hand: docs/testing.md
 */
 #include "mat_util.h"
 
