@@ -109,6 +109,7 @@ static int32_t limit_row(const tc_pattern *P, int32_t i, int32_t *col)
 static int64_t one(int64_t n) { (void)n; return 1; }
 static int64_t none(int64_t n) { (void)n; return 0; }
 static int64_t triple(int64_t n) { return 3 * n + 7; }
+static int64_t apart_cols(int64_t n) { return 16 * n; }
 static int64_t island_cols(int64_t n) { (void)n; return 120; }
 static int64_t ragged_cols(int64_t n) { return n + 217; }
 static int64_t limit_cols(int64_t n) { return n + 68000; }
@@ -127,6 +128,7 @@ const tc_kind tc_shape_kinds[] = {
   {{"wave",       400,  1, 1, "size rows of 130 to 530 entries, as many as their neighbours have, in a band"}, wave_row, tc_size1, wave_cols, 0},
   {{"dense_row",  301,  1, 1, "diagonal of size, one full row"},                           dense_row,  tc_size1, tc_size1,    0},
   {{"wide",       97,   1, 1, "size rows, 3 size + 7 columns, 0 to 5 entries per row"},    short_row,  tc_size1, triple,      0},
+  {{"apart",      97,   1, 1, "size rows, 16 size columns, 0 to 5 entries per row"},       short_row,  tc_size1, apart_cols,  0},
   {{"tall",       97,   1, 1, "3 size + 7 rows, size columns, 0 to 5 entries per row"},    short_row,  triple,   tc_size1,    0},
   {{"one_row",    1031, 1, 1, "one full row of size"},                                     full_row,   one,      tc_size1,    0},
   {{"one_column", 67,   1, 1, "one full column of size"},                                  full_row,   tc_size1, one,         0},

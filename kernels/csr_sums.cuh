@@ -7,7 +7,7 @@
 #include "tc_spmm.h"
 #include <cuda_fp16.h>
 
-/* Row-major B, a copy or, where that is what the caller has, the block itself; or column-major, for groups with a column per lane, which read one element at a time */
+/* Row-major B, a copy or, where that is what the caller has, the block itself; or column-major, which is read an element at a time */
 struct tc_csr_rows {
   const char *first;  // row-major aligned to 16 bytes, as is every row
   uint32_t    stride; // bytes from row to row
@@ -16,9 +16,9 @@ struct tc_csr_rows {
 
 /*
   `in_flight`: rows of B that a group which owns whole rows has on their way. Registers, and so warps, are worth more than further ones but for longer rows with few columns (docs/performance-waits.md).
-  `stream_rows`: rows of a thread block that sums them as streams (csr_streams.cuh), or 0.
+  `stream_rows`: rows of a thread block that sums them as streams (csr_streams.cuh), or 0. `by_columns`: B is column-major.
 */
-template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, int in_flight = 4, int stream_rows = 0>
+template <tc_precision precision_of_b, int columns, bool is_deep, bool adds_segments, int in_flight = 4, int stream_rows = 0, bool by_columns = false>
 struct tc_csr_shape {
   static constexpr auto precision  = precision_of_b;
   static constexpr bool scaled     = precision != TC_PRECISION_F64;
@@ -26,6 +26,7 @@ struct tc_csr_shape {
   static constexpr bool deep       = is_deep;
   static constexpr bool adds       = adds_segments;
   static constexpr bool stream     = stream_rows > 0;
+  static constexpr bool apart      = by_columns; // ... where the elements of a row of B are
   static constexpr int  rows       = stream ? stream_rows : 32; // of a thread block
   static constexpr int  pitch      = width + (stream ? 2 : 1);  // of a row of sums: even, as streams store two at once
   static constexpr int  pairs      = precision != TC_PRECISION_F64 && width > 64 ? 2 : 1; // of columns that a lane loads at once: 4 to 16 bytes
@@ -110,6 +111,11 @@ struct tc_csr_columns<TC_PRECISION_F64, 1> {
   }
 };
 
+__device__ __forceinline__ double tc_csr_element_at(const char *from)
+{
+  return __ldg(reinterpret_cast<const double *>(from));
+}
+
 /* Entries of A in shared memory, for the lanes of a group */
 struct alignas(16) tc_csr_entries {
   double  val[tc_csr_batch];
@@ -188,11 +194,17 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
   using part           = tc_csr_columns<shape::precision, pairs>;
   const int     own = lane % loaders, last = length - 1;
   const char   *mine[vectors];
+  int64_t       second[shape::apart ? vectors : 1]; // of two columns, if there is one
   int32_t       next[held] = {};
   double        val[held]  = {};
 
 #pragma unroll
-  for (int v = 0; v < vectors; ++v) mine[v] = B.first + sizeof(part) * min(lanes * v + lane, (n - 1) / (2 * pairs));
+  for (int v = 0; v < vectors; ++v) {
+    const int at = min(lanes * v + lane, (n - 1) / (2 * pairs));
+
+    mine[v] = B.first + (shape::apart ? 2 * B.column * at : static_cast<int64_t>(sizeof(part)) * at);
+    if constexpr (shape::apart) second[v] = 2 * at + 1 < n ? B.column : 0;
+  }
 #pragma unroll
   for (int h = 0; h < held; ++h) {
     if (length > 0) next[h] = __ldg(cols + min(loaders * h + own, last));
@@ -208,7 +220,12 @@ __device__ __forceinline__ void tc_csr_sum(const int32_t *cols, const double *va
 #pragma unroll
       for (int i = 0; i < ahead; ++i) {
 #pragma unroll
-        for (int v = 0; v < vectors; ++v) row[i][v].load(mine[v] + (uint64_t)(uint32_t)col[i] * B.stride);
+        for (int v = 0; v < vectors; ++v) {
+          const char *const from = mine[v] + (uint64_t)(uint32_t)col[i] * B.stride;
+
+          if constexpr (shape::apart) row[i][v].value = {tc_csr_element_at(from), tc_csr_element_at(from + second[v])};
+          else row[i][v].load(from);
+        }
       }
 #pragma unroll
       for (int h = 0; h < held; ++h) {

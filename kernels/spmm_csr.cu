@@ -39,20 +39,32 @@ static bool tc_csr_in_place(const tc_spmm_args *args)
 
 /*
   Is column-major B better read where it is, an element at a time, than turned first? Small products are as long as their launches, so one less is worth more sectors for each entry; up to so many
-  multiplications, and elements of C (docs/performance-waits.md, "Small blocks"). Long and heavy rows take several times as long then.
+  multiplications, and elements of C (docs/performance-waits.md, "Small blocks"). Others are where B has many more rows than A has entries, as with the transposes of off-diagonal blocks, so that turning moves
+  16 bytes for each of many elements that nobody needs (docs/performance-sectors.md, "More rows of B than entries"). Long and heavy rows take several times as long then.
 */
 constexpr int     tc_csr_direct          = 8; // columns at most
 constexpr int64_t tc_csr_direct_products = 1 << 20, tc_csr_direct_sums = 1 << 16;
+constexpr double  tc_csr_rows_per_entry  = 3.5; // of B
+
+static bool tc_csr_needs_little(const tc_csr_view *A)
+{
+  return tc_csr_rows_per_entry * static_cast<double>(A->nnz) <= A->num_cols && A->nnz < (int64_t)tc_csr_batch * A->num_rows;
+}
 
 static bool tc_csr_reads_columns(const tc_csr_view *A, const tc_spmm_args *args)
 {
-  return args->n <= tc_csr_direct && !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && args->n * A->nnz <= tc_csr_direct_products && args->n * (int64_t)A->num_rows <= tc_csr_direct_sums;
+  const bool is_small = args->n <= tc_csr_direct && args->n * A->nnz <= tc_csr_direct_products && args->n * (int64_t)A->num_rows <= tc_csr_direct_sums;
+
+  return !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && (is_small || tc_csr_needs_little(A));
 }
 
 /* B is read when the kernel before has ended; what is read earlier, where rows begin, was there at the survey, which the host waited for */
 static tc_status tc_csr_read_columns(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
-  return tc_launch_csr_shape<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, true, false>>(tc_csr_name, A, args, {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb}, nullptr, nullptr, true, stream);
+  const tc_csr_rows B = {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb};
+
+  if (tc_csr_needs_little(A)) return tc_launch_csr_apart<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, false, false, 4, 0, true>>(tc_csr_name, A, args, B, stream);
+  return tc_launch_csr_shape<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, true, false>>(tc_csr_name, A, args, B, nullptr, nullptr, true, stream);
 }
 
 /* The product without its first columns */

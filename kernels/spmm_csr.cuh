@@ -234,24 +234,51 @@ __device__ __forceinline__ void tc_csr_listed_by_warp(const tc_csr_view &A, cons
   if constexpr (shape::adds) tc_csr_add_arrived<shape, lanes>(A, args, partial, first && !heavy, low, j);
 }
 
+/* The columns that a thread block multiplies: all, or of column-major B a part for each blockIdx.y */
+template <bool parts, int width>
+struct tc_csr_share_of_columns {
+  const tc_spmm_args &args;
+  const tc_csr_rows  &B;
+
+  __device__ __forceinline__ tc_csr_share_of_columns(const tc_spmm_args &args, const tc_csr_rows &B) : args(args), B(B) { }
+};
+template <int width>
+struct tc_csr_share_of_columns<true, width> {
+  tc_spmm_args args;
+  tc_csr_rows  B;
+
+  __device__ __forceinline__ tc_csr_share_of_columns(const tc_spmm_args &all, const tc_csr_rows &whole) : args(all), B(whole)
+  {
+    const int32_t first = width * static_cast<int32_t>(blockIdx.y);
+
+    args.n = min(all.n - first, width);
+    args.c += first * all.ldc;
+    B.first += first * whole.column;
+  }
+};
+
 /*
   tc_spmm_csr_kernel - C = A B or C += A B straight from CSR: no conversion, any row lengths
 
   Work:   thread blocks are dealt out to segments of long rows first, then to heavy rows, then to all others. The first `by_warps` of these segments and heavy rows have a warp for up to
           16 columns, each of the others a group of lanes for up to 32. Of the other rows a group owns one after the other of the block's, ranked by length: with `deep` in the same way, else all columns, 2 * pairs * vectors for
-          each lane; with `stream` its rows follow each other and are summed as one stream of entries
+          each lane; with `stream` its rows follow each other and are summed as one stream of entries. With `apart` parts of the columns come one after the other, so that the L2
+          cache holds those sectors of B that several entries need an element of
   Lanes:  neighbours read an element or, for other rows without `deep`, two or four each of the same row of B; an entry of A is read by one lane of a group for all,
           with more than 64 columns of doubles by each of them
-  Arrays: the view; B row-major, with `deep` also column-major, and, where its rows are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
+  Arrays: the view; B row-major, with `deep` also column-major, with `apart` only that, and, where its rows are scaled, the tops of their columns [width]; C column-major; partial row-major [num_segments, width]
   Writes: C once for each row that is not long, but for heavy rows through shared memory, so that stores run along columns; partial for the others, and with `adds` these
           rows of C, too, by the last of their segments to arrive
-  Launch: 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1 or 2) doubles of shared
+  Launch: with `apart` grid.y parts of the columns. 64 to 256 threads per block, fewer where groups are small, since a block waits for its longest row; (rows of the block) x (width + 1 or 2) doubles of shared
           memory, 24 bytes for each entry that groups hold.  Needs: sm_70.  Source: the row-split kernel of the literature, e.g. Yang, Buluc and Owens, "Design
           Principles for Sparse Matrix Multiplication on the GPU", Euro-Par'18
 */
 template <class shape>
-static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args args, const __grid_constant__ tc_csr_rows B, double *partial, int32_t listed_blocks, int32_t by_warps, const int32_t *top)
+static __global__ void __launch_bounds__(shape::threads, tc_csr_resident / shape::threads) tc_spmm_csr_kernel(const __grid_constant__ tc_csr_view A, const __grid_constant__ tc_spmm_args all, const __grid_constant__ tc_csr_rows whole, double *partial, int32_t listed_blocks, int32_t by_warps, const int32_t *top)
 {
+  const tc_csr_share_of_columns<shape::apart, shape::width> part(all, whole);
+  const tc_spmm_args                           &args = part.args;
+  const tc_csr_rows                            &B    = part.B;
   constexpr int             lanes = shape::lanes, deep_lanes = shape::deep_lanes, pitch = shape::pitch;
   constexpr int             groups = shape::threads / lanes, deep_groups = shape::threads / deep_lanes;
   extern __shared__ double2 sums[]; // [rows][pitch] numbers
@@ -344,6 +371,15 @@ static tc_status tc_launch_csr_shape(const char *name, const tc_csr_view *A, con
 
   if (early) return tc_launch_early(name, tc_spmm_csr_kernel<shape>, blocks, shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, by_warps, top);
   return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, false, dim3((unsigned)blocks), shape::threads, shared, stream, *A, *args, B, partial, listed_blocks, by_warps, top);
+}
+
+/* B column-major, no row long or heavy */
+template <class shape>
+static tc_status tc_launch_csr_apart(const char *name, const tc_csr_view *A, const tc_spmm_args *args, const tc_csr_rows &B, cudaStream_t stream)
+{
+  const dim3 grid((unsigned)((A->num_rows + shape::rows - 1) / shape::rows), (unsigned)((args->n + shape::width - 1) / shape::width));
+
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, true, grid, shape::threads, sizeof(double) * shape::rows * shape::pitch, stream, *A, *args, B, nullptr, 0, 0, nullptr);
 }
 
 /*

@@ -41,6 +41,7 @@ static const named_case few_cases[] = {
   {"lattice",       5    }, // clusters in natural order, bricks having none
   {"lines",         40   }, // neither has any
   {"ladder",        40   }, // bricks of short lines in a plane, which are better than natural order
+  {"apart",         97   }, // more rows of B than entries
 };
 
 /*
