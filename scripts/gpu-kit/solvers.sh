@@ -26,13 +26,12 @@ fastest() {
 }
 
 # Both types on the same problem: the iterations must agree. Lines of solvers.tsv: case, processes, type and what solve_once prints of the fastest run. The types take turns: a solve of
-# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each on one process and where each process has a GPU of its own, else one; seven if
+# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each, seven on one process if
 # the fastest of three is below 0.2 s.
 compare() { # case, processes, program, type option, options
-  local name=$1 np=$2 program=$3 option=$4 runs=1 type run
+  local name=$1 np=$2 program=$3 option=$4 runs=3 type run
   local -A lines=() best=()
   shift 4
-  if [ "$np" = 1 ] || [[ $stage =~ ^two ]]; then runs=3; fi
   for ((run = 0; run < runs; run++)); do
     for type in "$parent_type" aijtccusparse; do
       lines[$type]+=$(solve_once "$name" "$np" "$type" "$program" "$option" "$type" "$@")$'\n'
