@@ -105,7 +105,7 @@ bench_spmm_few() { # few rows, and few columns
   bench_part spmm_few 100 "$(blocks | tr '\n' ' ')" 12 spmm -spmm_n 1,2,4 -groups 5 -group_ms 1 -ways auto
   bench_suite=''
 }
-bench_spmm_t() { bench_part spmm_t 30 "elasticity_28 stencil27:64 like_cant rmat:18 interpolation:40 restriction:40" 6 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
+bench_spmm_t() { bench_part spmm_t 35 "elasticity_28 stencil27:64 like_cant rmat:18 interpolation:40 restriction:40 offdiagonal:200000" 7 spmm -spmm_mode atb -spmm_n 32 -groups 5; }
 bench_spmm_abt() { bench_part spmm_abt 20 "elasticity_28 stencil27:64 rmat:18 interpolation:40 restriction:40" 5 spmm -spmm_mode abt -spmm_n 8,32 -groups 5; }
 # of the cases of `blocks`, whose times in fp64 these are compared with
 bench_spmm_precision() { bench_part spmm_precision 90 "elasticity_28 qcd_11 rmat:18 like_cant like_cop20k_A $work/matrices/email-enron.mtx.gz like_mip1 webbase_1m" 2 spmm -precision tf32,bf16,fp16,fp32 -spmm_n 32,128 -ways auto -groups 3 -group_ms 1; }
