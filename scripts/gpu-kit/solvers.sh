@@ -26,8 +26,8 @@ fastest() {
 }
 
 # Both types on the same problem: the iterations must agree. Lines of solvers.tsv: case, processes, type and what solve_once prints of the fastest run. The types take turns: a solve of
-# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each, seven on one process if
-# the fastest of three is below 0.2 s.
+# 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each, seven on
+# one process if the fastest of three is below 0.2 s.
 compare() { # case, processes, program, type option, options
   local name=$1 np=$2 program=$3 option=$4 runs=3 type run
   local -A lines=() best=()
