@@ -172,41 +172,43 @@ __device__ __forceinline__ tc_stored<kind> tc_load_stored(const void *at)
   return tc_load_packed<stays>(static_cast<const tc_stored<kind> *>(at));
 }
 
-template <tc_hybrid_value_kind kind, bool stays>
-__device__ __forceinline__ double tc_stored_value(const void *at)
-{
-  return tc_widened<kind>(tc_load_stored<kind, stays>(at));
-}
-
 template <tc_hybrid_value_kind kind>
 constexpr int tc_bytes_of_value = kind == TC_HYBRID_F64 ? 8 : kind == TC_HYBRID_F32 ? 4 : tc_is_16_bits<kind> ? 2 : 1;
 
-/* One value, not by rows: slot k + place of a lane */
+/* One value as it is stored, not by rows: slot k + place of a lane; and widened */
+template <tc_hybrid_value_kind kind, bool stays = false>
+__device__ __forceinline__ tc_stored<kind> tc_load_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
+{
+  if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+  else return tc_load_stored<kind, stays>(reinterpret_cast<const tc_stored<kind> *>(val) + (tc_is_16_bits<kind> ? TC_HYBRID_SLICE_ROWS * k + lane * places + place : TC_HYBRID_SLICE_ROWS * (k + place) + lane));
+}
+
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ double tc_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
-  const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
-
-  if constexpr (kind == TC_HYBRID_F64) return tc_stored_value<kind, stays>(reinterpret_cast<const double *>(val) + slot);
-  else if constexpr (kind == TC_HYBRID_F32) return tc_stored_value<kind, stays>(reinterpret_cast<const float *>(val) + slot);
-  else if constexpr (tc_is_16_bits<kind>) return tc_stored_value<kind, stays>(reinterpret_cast<const uint16_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
-  else return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+  return tc_widened<kind>(tc_load_value<kind, stays>(H, val, k, place, lane, places));
 }
 
-/* The values of that slot and of the next lane's, `lane` even, of a block of four places; padding is 0 */
+template <tc_hybrid_value_kind kind>
+struct alignas(2 * sizeof(tc_stored<kind>)) tc_stored_pair {
+  tc_stored<kind> first, second;
+};
+
+/* The values of that slot and of the next lane's, `lane` even, of a block of four places, as they are stored; padding is 0 */
 template <tc_hybrid_value_kind kind, bool stays>
-__device__ __forceinline__ double2 tc_value_pair(const tc_hybrid &H, const char *val, int k, int place, int lane, bool used, bool both)
+__device__ __forceinline__ tc_stored_pair<kind> tc_load_pair(const tc_hybrid &H, const char *val, int k, int place, int lane, bool used, bool both)
 {
   const int slot = TC_HYBRID_SLICE_ROWS * (k + place) + lane;
 
-  if (!used) return double2{0.0, 0.0};
   if constexpr (kind == TC_HYBRID_F64) {
-    return tc_load_packed<stays>(reinterpret_cast<const double2 *>(reinterpret_cast<const double *>(val) + slot));
-  } else if constexpr (kind == TC_HYBRID_F32) {
-    const float2 two = tc_load_packed<stays>(reinterpret_cast<const float2 *>(reinterpret_cast<const float *>(val) + slot));
+    const double2 two = used ? tc_load_packed<stays>(reinterpret_cast<const double2 *>(reinterpret_cast<const double *>(val) + slot)) : double2{0.0, 0.0};
 
-    return double2{two.x, two.y};
-  } else return double2{tc_value<kind, stays>(H, val, k, place, lane, 4), both ? tc_value<kind, stays>(H, val, k, place, lane + 1, 4) : 0.0};
+    return {two.x, two.y};
+  } else if constexpr (kind == TC_HYBRID_F32) {
+    const float2 two = used ? tc_load_packed<stays>(reinterpret_cast<const float2 *>(reinterpret_cast<const float *>(val) + slot)) : float2{0.0f, 0.0f};
+
+    return {two.x, two.y};
+  } else return {used ? tc_load_value<kind, stays>(H, val, k, place, lane, 4) : tc_stored<kind>(0), both ? tc_load_value<kind, stays>(H, val, k, place, lane + 1, 4) : tc_stored<kind>(0)};
 }
 
 /* The four values k .. k + 3 of a lane, as they are stored, not by rows; those from `length` on are 0 (D8, BF16, F16: whatever) */

@@ -121,8 +121,8 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
-  constexpr bool fewer = value_kind == TC_HYBRID_D8 || tc_is_16_bits<value_kind> || (value_kind == TC_HYBRID_F32 && index_kind == TC_HYBRID_I32);
-  constexpr int  batch = fewer && most > 4 ? 4 : most; // more lose there (docs/performance-spmv.md, step 23)
+  constexpr bool fewer = value_kind == TC_HYBRID_D8 || (value_kind != TC_HYBRID_F64 && index_kind == TC_HYBRID_I32);
+  constexpr int  batch = most == 3 && value_kind == TC_HYBRID_F64 ? 2 : fewer && most > 4 ? 4 : most; // more lose there (docs/performance-spmv.md, steps 23 and 24)
   constexpr int  bytes = tc_bytes_of_value<value_kind>;
   const char    *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
   int32_t        column[batch];
@@ -185,13 +185,13 @@ __device__ __forceinline__ double tc_segment_sum(const tc_hybrid &H, const tc_hy
   for (int e = TC_HYBRID_BLOCK * warp; e < S.entries; e += TC_HYBRID_BLOCK * tc_team, block += tc_team * tc_block_bytes<index_kind>) {
 #pragma unroll
     for (int q = 0; q < 4; q += 2) { // two at a time: 32 registers; their values in one piece: a lane's are neighbours
-      const bool    used  = e + 4 * lane + q < S.entries, both = e + 4 * lane + q + 1 < S.entries;
-      const double2 value = tc_value_pair<value_kind, stays>(H, val, e / tc_warp_size, place, first + q, used, both);
-      double        gathered[2];
+      const bool used  = e + 4 * lane + q < S.entries, both = e + 4 * lane + q + 1 < S.entries;
+      const auto value = tc_load_pair<value_kind, stays>(H, val, e / tc_warp_size, place, first + q, used, both); // widened when x is asked for
+      double     gathered[2];
 
       gathered[0] = used ? tc_load_vector(x + tc_column<index_kind>(block, first + q, place, 4, 0)) : 0.0;
       gathered[1] = both ? tc_load_vector(x + tc_column<index_kind>(block, first + q + 1, place, 4, 0)) : 0.0;
-      chain       = fma(value.y, gathered[1], fma(value.x, gathered[0], chain));
+      chain       = fma(tc_widened<value_kind>(value.second), gathered[1], fma(tc_widened<value_kind>(value.first), gathered[0], chain));
     }
   }
   return chain;

@@ -38,10 +38,11 @@ TC_SPMM_KERNEL("bcsr",   MMA,       F16,      80,    nullptr,                   
 #endif
 
 #ifdef TC_WARM_UP
-/* What loads kernels ahead of their first launch: those of conversions and products with vectors in double precision, the choice of nearly all programs */
+/* What loads kernels ahead of their first launch: those of conversions and products with vectors of that scalar, not in 16 bits, the choice of nearly all programs */
 TC_WARM_UP(tc_load_build_hybrid)
 TC_WARM_UP(tc_load_refill_hybrid)
 TC_WARM_UP(tc_load_spmv_hybrid)
+TC_WARM_UP(tc_load_spmv_hybrid_single)
 TC_WARM_UP(tc_load_transpose)
 #endif
 

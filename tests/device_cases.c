@@ -45,17 +45,16 @@ static const named_case few_cases[] = {
 };
 
 /*
-  The first four have about 1200 slices, and segments, of rows long enough for fragments: more than 8 and at most 12 thread blocks for each multiprocessor. The kernel for
-  fragments then takes fewer registers. like_dc2 has as many slices that each warp owns and few that four share, whose quarters are dealt out to blocks (spread_quarters()); in
-  small matrices each quarter has a block. The others are too large for the L2 cache, with and without segments; p3 has more blocks of slices that four warps share than of others,
-  which then come first (order_slices()).
+  More than 8 and at most 12 thread blocks for each multiprocessor, of rows alike, and no segments: there the kernel for fragments takes fewer registers; and not quite so, with segments.
+  like_dc2 has as many slices that each warp owns and few that four share, whose quarters are dealt out to blocks (spread_quarters()); in small matrices each quarter has a block. The
+  others are too large for the L2 cache, with and without segments; p3 has more blocks of slices that four warps share than of others, which then come first (order_slices()).
 */
 static const named_case full_cases[] = {
   {"stencil27",        34     },
   {"stencil27_window", 34     },
   {"like_eu-2005",     32000  },
   {"like_dc2",         116835 },
-  {"stokes",           23     }, // in one wave, too
+  {"stokes",           23     }, // fewer registers, too
   {"stencil27",        56     },
   {"circuit",          500000 },
   {"p3",               17     },
