@@ -10,6 +10,8 @@ kit=$root/gpu-kit
 stage=$kit/stage
 cd "$root"
 [ -n "$(cuda_home)" ] || die "nvcc was not found: a kit without CUDA has nothing to show"
+unknown=$(git ls-files --others --exclude-standard -- include src kernels | head -n 1)
+[ -z "$unknown" ] || die "$unknown is not known to git, so the digest would leave it out: git add it first"
 rm -rf "$stage" "$kit/kit.tar.xz"
 mkdir -p "$stage/matrices" "$stage/report"
 

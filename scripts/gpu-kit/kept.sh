@@ -1,4 +1,4 @@
-# Sourced by pair.sh and stages.sh: stages of run.sh within a time, whose results are kept as each ends. Expects out, all (an empty folder) and limit (seconds after the start).
+# Sourced by pair.sh and stages.sh: stages of run.sh within a time, whose results are kept while they run and as each ends. Expects out, all (an empty folder) and limit (seconds after the start).
 # shellcheck shell=bash disable=SC2154
 
 # the stages that run.sh of that folder is given, into a folder of that name; those that come to their turn too late are left out
@@ -12,7 +12,10 @@ stages() { # name, folder of run.sh, seconds that it takes at least, stages
     printf '%s\n' "$name" >>"$all/missing"
     return
   fi
+  while sleep 15; do keep; done >/dev/null 2>&1 & # should the machine go in the middle of a stage
+  local keeper=$!
   OUT=$all/$name timeout -k 5 $((limit - SECONDS)) "$folder/run.sh" "$@" >"$all/$name.log" 2>&1 || printf '%s\n' "$name" >>"$all/missing"
+  kill "$keeper" && wait "$keeper" 2>/dev/null
   printf '%s: until %s s; %s\n' "$name" "$SECONDS" "$(tail -n 1 "$all/$name.log")"
   keep
 }

@@ -174,14 +174,13 @@ stage_tests() {
   for each in mma fma; do job "mat_ops/aijtccusparse-$each/np1" counted_mpi 200 1 "$bin/mat_ops" "${cuda[@]}" -mat_aijtccusparse_arithmetic "$each"; done
   for np in 1 3; do job "mat_ops/aijtccusparse-dasp/np$np" counted_mpi 200 "$np" "$bin/mat_ops" "${cuda[@]}" -mat_aijtccusparse_spmv dasp; done
   job mat_ops/aijtccusparse-host/np1 counted_mpi 200 1 "$bin/mat_ops" -mat_aijtccusparse_backend host
-  end_jobs "$out/tests.log"
-  [ -d "$work/debug" ] || return 0
-  new_jobs
-  flavour debug
-  for np in 2 1; do
-    for name in $(programs 'mat_*' | grep -v '^mat_ops$'); do job "$name/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
-    job "mat_ops-choices/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/mat_ops" -only_choices -malloc_dump "${cuda[@]}"
-  done
+  if [ -d "$work/debug" ]; then
+    flavour debug
+    for np in 2 1; do
+      for name in $(programs 'mat_*' | grep -v '^mat_ops$'); do job "$name/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${cuda[@]}"; done
+      job "mat_ops-choices/aijtccusparse-debug/np$np" counted_mpi 200 "$np" "$bin/mat_ops" -only_choices -malloc_dump "${cuda[@]}"
+    done
+  fi
   end_jobs "$out/tests.log"
 }
 

@@ -8,8 +8,8 @@
 #   stages.sh 590 solves bench:table,rest,add,residual,transpose blocks bench:spmm_few     147 to 189 (two runs of each on two processes less), 133 to 185, 39 to 50, 72 to 85
 #   stages.sh 590 sanitize bench:spmm,spmm_t,spmm_abt                                      329 to 406, 116 to 151
 #
-# and twogpus, twoaware on two GPUs (110 to 160 each), hostbench anywhere. Results: $OUT/results.tgz with a folder for each stage, for scripts/gpu-report.py; it is there, with what has ended, from
-# the first stage's end on.
+# and twogpus, twoaware on two GPUs (110 to 160 each), hostbench anywhere. Results: $OUT/results.tgz with a folder for each stage, for scripts/gpu-report.py; it is there, with what
+# there is, every 15 seconds and at each stage's end.
 set -uo pipefail
 kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 out=${OUT:-$kit/out}
