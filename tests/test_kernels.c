@@ -262,11 +262,11 @@ static void check_large_blocks(const tc_backend *backend, const tc_kernel *kerne
 
 /*
   Coefficients that are constant along diagonals, in rows by themselves and in nodes of three: slices whose columns are bases alone and whose values are codes, of every length modulo a
-  block's places and with more than a warp's lines
+  block's places and with more than a warp's lines; and long rows of codes, which end with one of a pair, or begin a second segment so
 */
 static void check_bands(const tc_backend *backend, const tc_kernel *kernel)
 {
-  static const int32_t lengths[] = {8, 3, 130, 4, 5, 6, 7, 27, 124, 128, 255, 1, 2};
+  static const int32_t lengths[] = {8, 3, 130, 4, 5, 6, 7, 27, 124, 128, 255, 1, 2, 257, 2049};
   const int            num       = few ? 3 : (int)(sizeof lengths / sizeof *lengths);
   const int32_t        rows      = 70; // two whole slices, and one that is not
 
