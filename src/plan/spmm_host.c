@@ -12,6 +12,7 @@ enum {
   PANEL_MEAN  = 16,  // entries of the mean row from which four columns are worth a panel
   BLOCK       = 8,   // entries of each of them for which what comes ...
   AHEAD       = 512, // ... so many entries later, of all rows together, is fetched at once
+  SAMPLE      = 256, // rows that are looked at to know whether lengths repeat
   TILE_ROWS   = 8,   // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
@@ -29,11 +30,29 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
   return n < WIDTH ? n : WIDTH;
 }
 
-/* Hides from the compiler how a pointer came about, from which it would make the next one at every use, in place of a register for each */
+/*
+  Are most rows as long as one of the two behind them? Where lengths cannot be foretold, a processor finds out where each row ends when it is there, once for all columns that are under way, so that
+  8 are better than twice 4: webbase:100000 with 8 columns 2.1 ms instead of 2.8 (60% of the rows are), like_scircuit:60000 1.25 and 1.65 (41%). Where they can, there are 8 times as many
+  places in memory to follow as a row has: four:300 with 32 columns 4.3 to 5.4 ms instead of 3.5 (99%), interpolation:20 2.7 and 2.25 (96%). Same processor.
+*/
+static int lengths_repeat(const tc_csr_view *A)
+{
+  const int32_t step = A->num_rows > SAMPLE ? A->num_rows / SAMPLE : 1;
+  int32_t       rows = 0, repeated = 0;
+
+  for (int32_t row = 0; row + 3 <= A->num_rows; row += step, ++rows) {
+    const int32_t *row_ptr = A->row_ptr + row, length = row_ptr[1] - row_ptr[0];
+
+    repeated += length == row_ptr[2] - row_ptr[1] || length == row_ptr[3] - row_ptr[2];
+  }
+  return 4 * repeated >= 3 * rows;
+}
+
+/* Hides from the compiler how a number or a pointer came about, from which it would make the next one at every use, in place of a register for each */
 #ifdef __GNUC__
-  #define KEEP(pointer) __asm__("" : "+r"(pointer))
+  #define KEEP(value) __asm__("" : "+r"(value))
 #else
-  #define KEEP(pointer) (void)(pointer)
+  #define KEEP(value) (void)(value)
 #endif
 
 /* Asks for a line of memory; beyond the end of an array that is nothing */
@@ -43,7 +62,7 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
   #define FETCH(pointer) (void)(pointer)
 #endif
 
-/* C = A B or C += A B for a few columns that go without a panel */
+/* C = A B or C += A B for columns that go without a panel */
 typedef struct {
   const tc_csr_view *A;
   const double      *b;

@@ -146,7 +146,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_c
   }
 }
 
-TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[FEW], const few_columns *F, int32_t row)
+TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[], const few_columns *F, int32_t row)
 {
   for (int j = 0; j < n; ++j) {
     double *c = F->c + row + j * F->ldc;
@@ -218,6 +218,44 @@ TARGET static inline __attribute__((always_inline)) void NAME(rows_product)(cons
   }
 }
 
+/*
+  C for WIDTH columns and all rows, which are short. As for fewer, but what the columns of B are apart is in registers in place of their addresses, for which there are not enough: times 1, 2 and 4
+  a processor multiplies it in the address.
+*/
+TARGET static __attribute__((noinline)) void NAME(direct_wide)(const few_columns *F)
+{
+  const few_columns others = {F->A, F->b + FEW * F->ldb, F->ldb, F->c + FEW * F->ldc, F->ldc, F->add};
+  const int32_t    *col = F->A->col, *row_end = F->A->row_ptr + 1, num_rows = F->A->num_rows;
+  const double     *val = F->A->val, *b = F->b;
+  const int64_t     bytes = F->ldb * (int64_t)sizeof *b;
+  int64_t           three = 3 * bytes, five = 5 * bytes, seven = 7 * bytes;
+  int32_t           e = F->A->row_ptr[0];
+
+  _Static_assert(WIDTH == 2 * FEW && WIDTH == 8, "the columns below");
+  KEEP(three);
+  KEEP(five);
+  KEEP(seven);
+  for (int32_t row = 0; row < num_rows; ++row) {
+    const int32_t end = row_end[row];
+    double        sum[WIDTH] = {0};
+
+    if (end - e > TC_SPMM_SEGMENT) {
+      NAME(long_row)(F, row, FEW);
+      NAME(long_row)(&others, row, FEW);
+      e = end;
+      continue;
+    }
+    for (; e < end; ++e) {
+      const int64_t offset[WIDTH] = {0, bytes, 2 * bytes, three, 4 * bytes, five, 2 * three, seven};
+      const char   *from          = (const char *)(b + col[e]);
+
+      KEEP(from);
+      for (int j = 0; j < WIDTH; ++j) sum[j] = fma(val[e], *(const double *)(from + offset[j]), sum[j]);
+    }
+    NAME(put)(WIDTH, sum, F, row);
+  }
+}
+
 /* C for n columns: a few rows side by side as far as the shortest of them goes, so that none waits for its own sums */
 TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(const few_columns *F, int rows, int n, int ahead)
 {
@@ -281,6 +319,8 @@ TARGET static void NAME(direct)(const few_columns *F, int32_t n)
 
 TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
 {
+  const int wide = args->n >= WIDTH && panel_columns(A, args->n) == 0 && !lengths_repeat(A);
+
   for (int32_t j = 0, n; j < args->n; j += n) {
     const double *b = args->b + j * args->ldb;
     double       *c = args->c + j * args->ldc;
@@ -290,8 +330,11 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
       NAME(pack)(A->num_cols, n, b, args->ldb, args->scratch);
       NAME(panel_product)(A, n, args->scratch, NULL, c, args->ldc, args->add);
     } else {
-      n = args->n - j < FEW ? args->n - j : FEW;
-      NAME(direct)(&(few_columns){A, b, args->ldb, c, args->ldc, args->add}, n);
+      const few_columns few = {A, b, args->ldb, c, args->ldc, args->add};
+
+      n = wide && args->n - j >= WIDTH ? WIDTH : args->n - j < FEW ? args->n - j : FEW;
+      if (n == WIDTH) NAME(direct_wide)(&few);
+      else NAME(direct)(&few, n);
     }
   }
 }
@@ -307,102 +350,7 @@ TARGET static void NAME(narrow_product)(const tc_csr_view *A, const tc_spmm_args
   }
 }
 
-/*
-  Sums of A^T B. The entries of a column of A come in the order of the rows: what is summed up is the row of A^T. sum[W * col + j] is the present segment of a row of
-  A^T, total[...] the segments before; `counted` says whether there are any, count[col] is the entries of the present one modulo TC_SPMM_SEGMENT. Here W is WIDTH, ...
-*/
-TARGET static inline __attribute__((always_inline)) void NAME(transposed_panel)(const tc_csr_view *A, int counted, int32_t n, const double *b, int64_t ldb, double *sum, double *total, uint8_t *count)
-{
-  for (int32_t first = 0; first < A->num_rows; first += TILE_ROWS) {
-    const int32_t rows = A->num_rows - first < TILE_ROWS ? A->num_rows - first : TILE_ROWS;
-    double        tile[TILE_ROWS * WIDTH];
-
-    NAME(pack)(rows, n, b + first, ldb, tile);
-    for (int32_t r = 0; r < rows; ++r) {
-      for (int32_t e = A->row_ptr[first + r]; e < A->row_ptr[first + r + 1]; ++e) {
-        const int64_t at = WIDTH * (int64_t)A->col[e];
-
-        STORE(sum + at, STEP(LOAD(sum + at), A->val[e], tile + WIDTH * r));
-        if (counted && ++count[A->col[e]] == 0) {
-          STORE(total + at, ADD(LOAD(total + at), LOAD(sum + at)));
-          STORE(sum + at, ZERO());
-        }
-      }
-    }
-  }
-}
-
-/* ... and here n, a constant where this is called */
-TARGET static inline __attribute__((always_inline)) void NAME(transposed_few)(const tc_csr_view *A, int counted, int n, const double *b, int64_t ldb, double *sum, double *total, uint8_t *count)
-{
-  for (int32_t row = 0; row < A->num_rows; ++row) {
-    double from[FEW];
-
-    for (int j = 0; j < n; ++j) from[j] = b[row + j * ldb];
-    for (int32_t e = A->row_ptr[row]; e < A->row_ptr[row + 1]; ++e) {
-      double *to = sum + n * (int64_t)A->col[e];
-
-      for (int j = 0; j < n; ++j) to[j] = fma(A->val[e], from[j], to[j]);
-      if (counted && ++count[A->col[e]] == 0) {
-        for (int j = 0; j < n; ++j) {
-          total[n * (int64_t)A->col[e] + j] += to[j];
-          to[j] = 0;
-        }
-      }
-    }
-  }
-}
-
-TARGET static void NAME(transposed_sums)(const tc_csr_view *A, int counted, int32_t n, const double *b, int64_t ldb, double *sum, double *total, uint8_t *count)
-{
-  if (n > FEW && counted) NAME(transposed_panel)(A, 1, n, b, ldb, sum, total, count);
-  else if (n > FEW) NAME(transposed_panel)(A, 0, n, b, ldb, sum, total, count);
-  else if (n == 4 && counted) NAME(transposed_few)(A, 1, 4, b, ldb, sum, total, count);
-  else if (n == 4) NAME(transposed_few)(A, 0, 4, b, ldb, sum, total, count);
-  else if (n == 3 && counted) NAME(transposed_few)(A, 1, 3, b, ldb, sum, total, count);
-  else if (n == 3) NAME(transposed_few)(A, 0, 3, b, ldb, sum, total, count);
-  else if (n == 2 && counted) NAME(transposed_few)(A, 1, 2, b, ldb, sum, total, count);
-  else if (n == 2) NAME(transposed_few)(A, 0, 2, b, ldb, sum, total, count);
-  else if (counted) NAME(transposed_few)(A, 1, 1, b, ldb, sum, total, count);
-  else NAME(transposed_few)(A, 0, 1, b, ldb, sum, total, count);
-}
-
-/* C for n columns from the sums, `width` to a row, a few rows at a time, which stay in the cache meanwhile */
-TARGET static void NAME(finish_transposed)(int32_t rows, int32_t n, int32_t width, const double *sum, const double *total, int counted, double *c, int64_t ldc, int add)
-{
-  for (int64_t first = 0; first < rows; first += CACHED_ROWS) {
-    const int64_t end = rows - first < CACHED_ROWS ? rows : first + CACHED_ROWS;
-
-    for (int32_t j = 0; j < n; ++j) {
-      for (int64_t k = first; k < end; ++k) {
-        const double result = (counted ? total[width * k + j] : 0.0) + sum[width * k + j];
-
-        c[k + j * ldc] = add ? c[k + j * ldc] + result : result;
-      }
-    }
-  }
-}
-
-TARGET static void NAME(transposed_product)(const tc_csr_transposed_view *T, const tc_spmm_args *args)
-{
-  const tc_csr_view *A       = &T->csr;
-  const int          counted = T->longest_column >= TC_SPMM_SEGMENT;
-
-  if (A->num_cols == 0) return; // and there is no memory
-  for (int32_t first = 0, n; first < args->n; first += n) {
-    double        *c     = args->c + first * args->ldc;
-    const int32_t  width = args->n - first > FEW ? WIDTH : args->n - first;
-    const size_t   sums  = (size_t)width * (size_t)A->num_cols;
-    double        *sum   = args->scratch, *total = sum + sums;
-    uint8_t       *count = (uint8_t *)(total + sums);
-
-    n = args->n - first < width ? args->n - first : width;
-    memset(sum, 0, sizeof *sum * sums);
-    if (counted) memset(total, 0, sizeof *total * sums + (size_t)A->num_cols);
-    NAME(transposed_sums)(A, counted, n, args->b + first * args->ldb, args->ldb, sum, total, count);
-    NAME(finish_transposed)(A->num_cols, n, width, sum, total, counted, c, args->ldc, args->add);
-  }
-}
+#include "spmm_host_transposed_loops.h"
 
 #undef TARGET
 #undef NAME
