@@ -25,32 +25,38 @@ PetscErrorCode MatRandomForgetProducts(Walk *W, PetscBool same_matrix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Up to 20 columns of integers */
+static PetscErrorCode CreateBlock(Walk *W)
+{
+  const uint64_t seed    = MatRandomMix(W->state);
+  const PetscInt columns = 1 + MatRandomDraw(W, 20);
+  PetscScalar   *b;
+  PetscInt       m, begin, lda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatDestroy(&W->B));
+  PetscCall(MatGetLocalSize(W->A[OURS], &m, NULL));
+  PetscCall(MatGetOwnershipRange(W->A[OURS], &begin, NULL));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, &W->B));
+  PetscCall(MatDenseGetLDA(W->B, &lda));
+  PetscCall(MatDenseGetArrayWrite(W->B, &b));
+  for (PetscInt j = 0; j < columns; j++) {
+    for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % 17) - 8);
+  }
+  PetscCall(MatDenseRestoreArrayWrite(W->B, &b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A B or A^T B, new or into what is there */
-static PetscErrorCode Block(Walk *W, PetscBool turned)
+static PetscErrorCode MultiplyBlock(Walk *W, PetscBool turned)
 {
   PetscErrorCode (*const multiply)(Mat, Mat, MatReuse, PetscReal, Mat *) = turned ? MatTransposeMatMult : MatMatMult;
   Mat *const kept = turned ? &W->transposed : &W->product;
   Mat        theirs;
 
   PetscFunctionBeginUser;
-  if (!*kept) {
-    const uint64_t seed = MatRandomMix(W->state);
-    PetscScalar   *b;
-    PetscInt       m, begin, lda, columns = 1 + MatRandomDraw(W, 20);
-
-    PetscCall(MatRandomForgetProducts(W, PETSC_FALSE));
-    PetscCall(MatDestroy(&W->B));
-    PetscCall(MatGetLocalSize(W->A[OURS], &m, NULL));
-    PetscCall(MatGetOwnershipRange(W->A[OURS], &begin, NULL));
-    PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, &W->B));
-    PetscCall(MatDenseGetLDA(W->B, &lda));
-    PetscCall(MatDenseGetArrayWrite(W->B, &b));
-    for (PetscInt j = 0; j < columns; j++) {
-      for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % 17) - 8);
-    }
-    PetscCall(MatDenseRestoreArrayWrite(W->B, &b));
-    PetscCall(multiply(W->A[OURS], W->B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, kept));
-  } else PetscCall(multiply(W->A[OURS], W->B, MAT_REUSE_MATRIX, PETSC_DETERMINE, kept));
+  if (!W->product && !W->transposed) PetscCall(CreateBlock(W));
+  PetscCall(multiply(W->A[OURS], W->B, *kept ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_DETERMINE, kept));
   PetscCall(multiply(W->A[THEIRS], W->B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &theirs));
   PetscCall(MatRandomCompareDense(W, *kept, theirs));
   PetscCall(MatDestroy(&theirs));
@@ -60,14 +66,14 @@ static PetscErrorCode Block(Walk *W, PetscBool turned)
 static PetscErrorCode DenseProduct(Walk *W)
 {
   PetscFunctionBeginUser;
-  PetscCall(Block(W, PETSC_FALSE));
+  PetscCall(MultiplyBlock(W, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode DenseTransposedProduct(Walk *W)
 {
   PetscFunctionBeginUser;
-  PetscCall(Block(W, PETSC_TRUE));
+  PetscCall(MultiplyBlock(W, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -177,17 +183,15 @@ static PetscErrorCode Diagonals(Walk *W)
   PetscFunctionBeginUser;
   if (what > 2) PetscCall(MatRandomForgetProducts(W, PETSC_TRUE));
   for (int s = 0; s < NUM_SIDES; s++) {
-    Vec left, right, diagonal;
+    Vec left, right;
 
     PetscCall(MatCreateVecs(W->A[s], &right, &left));
-    PetscCall(VecDuplicate(left, &diagonal));
     PetscCall(MatRandomFill(left, seed));
     PetscCall(MatRandomFill(right, MatRandomMix(seed)));
     if (what > 2) PetscCall(MatDiagonalSet(W->A[s], left, what == 3 ? INSERT_VALUES : ADD_VALUES));
     else PetscCall(MatDiagonalScale(W->A[s], what == 0 ? NULL : left, what == 1 ? NULL : right));
     PetscCall(VecDestroy(&left));
     PetscCall(VecDestroy(&right));
-    PetscCall(VecDestroy(&diagonal));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
