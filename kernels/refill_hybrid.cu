@@ -1,10 +1,12 @@
 #include "refill_hybrid_pieces.cuh"
 #include "tc_backend.h"
+#include "tc_build.cuh"
 #include "tc_narrow.h"
 #include <cfloat>
 #include <type_traits>
 
 constexpr int tc_sample_threads   = 1024, tc_sample_values = TC_HYBRID_SAMPLE / tc_sample_threads;
+static_assert(tc_sample_values == TC_HYBRID_FLOAT_EVERY, "the first value of each thread");
 constexpr int tc_values_threads   = 128, tc_values_resident = 9; // 56 registers
 constexpr int tc_values_blocks    = 4096;                             // at most; a team takes several pieces then, and a block makes its table of the dictionary once for all of them
 constexpr int tc_values_team      = tc_values_threads / tc_warp_size; // warps that share a piece where pieces have
@@ -22,16 +24,22 @@ __device__ __forceinline__ bool tc_insert(tc_bits mine, tc_bits (&table)[2 * tc_
   }
 }
 
+__device__ __forceinline__ void tc_tell(tc_hybrid_repeats *repeats, const int32_t *dictionary_size)
+{
+  repeats->bytes    = dictionary_size[1];
+  repeats->distinct = dictionary_size[0];
+}
+
 /*
   tc_refill_hybrid_dictionary_kernel - the distinct values of the sample, ordered by their bits
 
   Work:   one block; a hash table finds what is distinct, and its end spares most matrices the rest of the sample. The kernel that follows may begin when the one before has ended.
   Lanes:  four values per thread, all on their way together
-  Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [1]; all device
-  Writes: the dictionary, zeros after its end, and its size
+  Arrays: csr_val [nnz]; dictionary [TC_HYBRID_DICTIONARY]; dictionary_size [2]; all device; repeats [1], of the host, if it waits for that, else NULL
+  Writes: the dictionary, zeros after its end, its size and the bytes of a value; the latter two for the host
   Launch: tc_sample_threads, 19 KiB of shared memory.  Needs: sm_70.  Source: tc_hybrid.h
 */
-static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size)
+static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dictionary_kernel(int64_t nnz, const double *csr_val, double *__restrict__ dictionary, int32_t *__restrict__ dictionary_size, tc_hybrid_repeats *repeats)
 {
   __shared__ tc_bits table[2 * tc_sample_threads], distinct[TC_HYBRID_DICTIONARY];
   __shared__ int     taken, place[TC_HYBRID_DICTIONARY];
@@ -45,7 +53,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   tc_between_kernels();
 #pragma unroll
   for (int j = 0; j < tc_sample_values; ++j) {
-    const int i = tc_sample_threads * j + threadIdx.x;
+    const int i = tc_sample_values * threadIdx.x + j; // the first ones of all threads are from everywhere
 
     mine[j] = i < samples ? __double_as_longlong(csr_val[tc_hybrid_sampled(nnz, i)]) : ~0ull;
   }
@@ -54,7 +62,7 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   for (int j = 0; j < tc_sample_values; ++j) {
     if (num + ones > TC_HYBRID_DICTIONARY) break;
     num += __syncthreads_count(mine[j] != ~0ull && tc_insert(mine[j], table, j > 0));
-    ones = __syncthreads_or(ones || (tc_sample_threads * j + threadIdx.x < samples && mine[j] == ~0ull));
+    ones = __syncthreads_or(ones || (tc_sample_values * threadIdx.x + j < samples && mine[j] == ~0ull));
   }
   if (num + ones > TC_HYBRID_DICTIONARY) num = ones = 0;
   for (int at = threadIdx.x; num > 0 && at < 2 * tc_sample_threads; at += tc_sample_threads) {
@@ -76,7 +84,13 @@ static __global__ void __launch_bounds__(tc_sample_threads) tc_refill_hybrid_dic
   __syncthreads();
   if (threadIdx.x < num) dictionary[place[threadIdx.x]] = __longlong_as_double(distinct[threadIdx.x]);
   else if (threadIdx.x < TC_HYBRID_DICTIONARY) dictionary[threadIdx.x] = ones && threadIdx.x == num ? __longlong_as_double(~0ull) : 0.0;
-  if (threadIdx.x == 0) *dictionary_size = num + ones;
+  const double first  = __longlong_as_double(mine[0]); // a NaN is no float
+  const bool   floats = num + ones == 0 && __syncthreads_and(tc_sample_values * threadIdx.x >= samples || static_cast<float>(first) == first);
+
+  if (threadIdx.x > 0) return;
+  dictionary_size[0] = num + ones;
+  dictionary_size[1] = num + ones > 0 ? TC_HYBRID_CODE_BYTES : floats ? 4 : 8;
+  if (repeats) tc_tell(repeats, dictionary_size);
 }
 
 /* Can the float stand for the value: exactly, or, if values may be rounded, as a normal number? Never for a NaN. */
@@ -263,7 +277,7 @@ static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) 
   tc_between_kernels();
   const int size = *H.dictionary_size;
 
-  if (H.repeats && blockIdx.x == 0 && threadIdx.x == 0) H.repeats->distinct = size;
+  if (H.repeats && blockIdx.x == 0 && threadIdx.x == 0) tc_tell(H.repeats, H.dictionary_size);
   if (size > 0) dictionary.make(H, size);
   const tc_look_up look_up(dictionary);
 
@@ -313,6 +327,24 @@ static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, boo
   return tc_launch_values<precision, tc_staged_piece<1>>(H, csr_val, early, most_staged(H, 32), stream);
 }
 
+static tc_status make_dictionary(const tc_hybrid *H, const double *csr_val, tc_hybrid_repeats *repeats, cudaStream_t stream)
+{
+  return tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, stream, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size, repeats);
+}
+
+extern "C" tc_status tc_search_hybrid(const void *view, const double *csr_val, tc_stream stream)
+{
+  const tc_hybrid   *H  = static_cast<const tc_hybrid *>(view);
+  const cudaStream_t on = static_cast<cudaStream_t>(stream);
+
+  if (H->repeats == nullptr || H->precision != TC_PRECISION_F64) return TC_OK;
+  H->repeats->since = 0;
+  TC_CALL(make_dictionary(H, csr_val, H->repeats, on));
+  TC_CALL(tc_cuda("tc_search_hybrid: wait for the dictionary", cudaStreamSynchronize(on)));
+  H->repeats->ahead = 1;
+  return TC_OK;
+}
+
 extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, tc_stream stream)
 {
   const tc_hybrid   *H  = static_cast<const tc_hybrid *>(view);
@@ -322,7 +354,7 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 
   const bool         searches = tc_hybrid_searches(H);
 
-  if (searches) TC_CALL(tc_launch_early("tc_refill_hybrid_dictionary", tc_refill_hybrid_dictionary_kernel, 1, tc_sample_threads, 0, on, H->num_nonzeros, csr_val, H->dictionary, H->dictionary_size));
+  if (searches) TC_CALL(make_dictionary(H, csr_val, nullptr, on));
   return launch_of[H->precision](H, csr_val, searches, on);
 }
 

@@ -48,6 +48,8 @@ typedef struct {
   tc_status (*build)(const tc_csr_local *A, void *view, void **slab, tc_stream stream);
   /* Takes the values from csr_val [nnz], local, in the order of CSR. Enqueues; neither allocates nor synchronises */
   tc_status (*refill)(const void *view, const double *csr_val, tc_stream stream);
+  /* A part of the refill that comes next, ahead of it: the format then knows how many bytes these values take, as far as a sample tells. Waits for the device. NULL: there is no such part */
+  tc_status (*search)(const void *view, const double *csr_val, tc_stream stream);
 } tc_converter;
 
 typedef struct {

@@ -28,7 +28,8 @@
   F32 then fits where every value is exactly a float or is rounded to a normal one; BF16 where every value is zero or is rounded to a normal number; F16 where every row
   of a slice, or the segment, can be scaled (tc_f16_scale()): its values are divided by 2^exponent before they are rounded, and may become subnormal or zero.
   The dictionary: the distinct values, ordered by their bits as unsigned integers, of the sample csr_val[tc_hybrid_sampled(nnz, i)], i < min(nnz, TC_HYBRID_SAMPLE); none
-  (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. In precision F64 refills that know of each other (tc_hybrid_repeats) leave an empty dictionary as it is,
+  (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. Its size, and the bytes of a value by this sample: TC_HYBRID_CODE_BYTES if there is a dictionary, 4 if
+  values 0, TC_HYBRID_FLOAT_EVERY, ... of the sample are floats, else 8. In precision F64 refills that know of each other (tc_hybrid_repeats) leave an empty dictionary as it is,
   but for every TC_HYBRID_LOOK_EVERYth.
 */
 #pragma once
@@ -47,6 +48,8 @@ enum {
   TC_HYBRID_DICTIONARY  = 256,
   TC_HYBRID_SAMPLE      = 4096,
   TC_HYBRID_LOOK_EVERY  = 8,
+  TC_HYBRID_FLOAT_EVERY = 4, // values of the sample
+  TC_HYBRID_CODE_BYTES  = 2, // what a value takes where some are not in the dictionary, to choose by: 1 to 2.7 were found
   TC_HYBRID_PAD         = -0x7f7f7f80 // negative; not -1, see TC_DASP_PAD
 };
 
@@ -74,7 +77,9 @@ typedef struct {
 /* What refills of a matrix know of those before, in memory of the host that kernels reach */
 typedef struct {
   volatile int32_t distinct; // size of the dictionary that the last search made; -1: not known yet
+  volatile int32_t bytes;    // of a value, as that search found; 0: none has ended
   int32_t          since;    // refills that did not search since then
+  int32_t          ahead;    // the next refill finds its dictionary made (tc_converter.search)
 } tc_hybrid_repeats;
 
 typedef struct {
@@ -95,7 +100,7 @@ typedef struct {
   void              *index;      // [16 * index_units] bytes
   void              *val;        // [8 * num_slots] bytes
   double            *dictionary; // [TC_HYBRID_DICTIONARY]
-  int32_t           *dictionary_size; // [1]
+  int32_t           *dictionary_size; // [2] and the bytes of a value
   double            *partial;    // [num_segments], scratch: sum of each segment
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
   int16_t           *exponent;   // [num_segments + num_sliced] with precision F16, else [0]: of each segment, then of each sliced row; 0 where the kind is another
@@ -131,6 +136,7 @@ static inline int tc_hybrid_searches(const tc_hybrid *H)
   tc_hybrid_repeats *repeats = H->repeats;
 
   if (repeats == NULL || H->precision != TC_PRECISION_F64) return 1;
+  if (repeats->ahead) return repeats->ahead = 0;
   if (repeats->distinct == 0 && ++repeats->since < TC_HYBRID_LOOK_EVERY) return 0;
   repeats->distinct = -1;
   repeats->since    = 0;
@@ -148,21 +154,30 @@ static inline int32_t tc_hybrid_tall(int32_t num_rows, int64_t num_nonzeros)
   return 2 * num_nonzeros <= 15 * (int64_t)num_rows ? TC_HYBRID_TALL_SPARSE : TC_HYBRID_TALL;
 }
 
-/* What a product touches, as if all values were F64, vectors of doubles included */
+/* What a value takes at most by its precision, or by what refills have found, if that is less */
+static inline int32_t tc_hybrid_value_bytes(const tc_hybrid *H)
+{
+  const int32_t most  = H->precision == TC_PRECISION_F64 ? 8 : H->precision == TC_PRECISION_F32 || H->precision == TC_PRECISION_TF32 ? 4 : 2;
+  const int32_t found = H->repeats != NULL ? H->repeats->bytes : 0;
+
+  return found > 0 && found < most ? found : most;
+}
+
+/* What a product touches, if all values take that, vectors of doubles included */
 static inline int64_t tc_hybrid_product_bytes(const tc_hybrid *H)
 {
-  return 8 * (H->num_slots + H->num_rows + H->num_cols) + 16 * H->index_units;
+  return tc_hybrid_value_bytes(H) * H->num_slots + 8 * ((int64_t)H->num_rows + H->num_cols) + 16 * H->index_units;
 }
 
 /*
-  Does that fit an L2 cache of so many bytes, so that the next product finds it there? Measured on an H200, 60 MB, product after product in a cache full of something else,
-  with loads that say they are the last ones (ld.global.cs), and so are the first to be replaced, and with ordinary ones, ms: like_dc2 0.0116 to 0.0091, like_scircuit
-  0.0140 to 0.0104, like_cop20k_A (33 MB) 0.0193 to 0.0177; elasticity:28 (43 MB) 0.0161 to 0.0165, webbase:1000000 (58 MB) 0.0295 to 0.0316, like_ASIC_680k (61 MB) 0.0263 to
-  0.0291.
+  Does that fit an L2 cache of so many bytes, so that the next product finds it there? Else loads say that they are the last ones (ld.global.cs), which are the first to be replaced. Measured on an
+  H200, 60 MB, product after product, us, with such loads and with ordinary ones, and MB: stencil27_window:56 16.0, 12.8 (42.6); stencil27:57 12.8, 10.3 (44.6); like_pdb1HYS 13.4, 10.8 (45.0); p2:27 14.5, 13.2
+  (46.4); like_cop20k_A:160000 24.3, 21.8 (46.9); elasticity:29 13.3, 13.7 (47.2); stokes:24 13.6, 13.3 (48.6); like_ASIC_680k:500000 18.4, 19.0 (49.3); stencil27:59 14.4, 12.8 (49.5);
+  like_consph:66000 12.8, 13.9 (50.0); p2:28 16.4, 18.0 (51.7); four:1010 11.3, 14.8 (59.3).
 */
 static inline int tc_hybrid_fits_cache(int64_t product_bytes, int64_t cache_bytes)
 {
-  return 5 * product_bytes <= 3 * cache_bytes;
+  return 4 * product_bytes <= 3 * cache_bytes;
 }
 
 /*

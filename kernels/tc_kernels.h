@@ -47,9 +47,9 @@ TC_WARM_UP(tc_load_transpose)
 #endif
 
 #ifdef TC_CONVERTER
-/*           format    build            refill           ; build nullptr: the host packs */
-TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp)
-TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid)
-TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf)
-TC_CONVERTER("bcsr",   tc_build_bcsr,   tc_refill_bcsr)
+/*           format    build            refill            search           ; build nullptr: the host packs */
+TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp,   nullptr)
+TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid, tc_search_hybrid)
+TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf, nullptr)
+TC_CONVERTER("bcsr",   tc_build_bcsr,   tc_refill_bcsr,   nullptr)
 #endif

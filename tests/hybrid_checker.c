@@ -267,8 +267,9 @@ static void check_dictionary(const hybrid_checker *K)
 {
   const int64_t nnz = K->A->nnz, num = nnz < 4096 ? nnz : 4096;
   uint64_t      sample[4096], expected[256] = {0};
-  int           distinct = 0;
+  int           distinct = 0, floats = 1;
 
+  for (int32_t i = 0; i < num; i += 4) floats = floats && (double)(float)K->A->val[tc_hybrid_sampled(nnz, i)] == K->A->val[tc_hybrid_sampled(nnz, i)];
   for (int32_t i = 0; i < num; ++i) memcpy(&sample[i], &K->A->val[tc_hybrid_sampled(nnz, i)], sizeof *sample);
   qsort(sample, (size_t)num, sizeof *sample, compare_bits);
   for (int64_t i = 0; i < num; ++i) {
@@ -278,6 +279,7 @@ static void check_dictionary(const hybrid_checker *K)
   }
   if (distinct > 256) memset(expected, distinct = 0, sizeof expected);
   ASSERT_CASE(*K->H->dictionary_size == distinct, K->C, "%d values in the dictionary, expected %d", *K->H->dictionary_size, distinct);
+  ASSERT_CASE(K->H->dictionary_size[1] == (distinct > 0 ? 2 : floats ? 4 : 8), K->C, "%d bytes of a value", K->H->dictionary_size[1]);
   assert_memory_equal(K->H->dictionary, expected, sizeof expected);
 }
 

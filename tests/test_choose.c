@@ -44,12 +44,20 @@ static void kernels_by_policy(void **state)
     {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 255},               "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 60},                     "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 90, TC_ARITHMETIC_MMA,  {.num_nonzeros = 7000000, .num_nonempty_rows = 1000000, .longest_tile_row = 7},                 "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    /* stencil27:36, stencil27:46, qcd:12, and what they would be from memory */
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 1191016, .num_nonempty_rows = 46656, .longest_tile_row = 27, .product_bytes = 10709000}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 22411000}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 37748737}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
-    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 37748736}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    /* stencil27:36, :46, and what that would be from memory; qcd:12, with and without as long a row as it has; the same from the smaller cache */
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 1191016, .num_nonempty_rows = 46656, .longest_tile_row = 27, .product_bytes = 10709000, .slot_bytes = 8}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 22411000, .slot_bytes = 8}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2515456, .num_nonempty_rows = 97336, .longest_tile_row = 27, .product_bytes = 47185921, .slot_bytes = 8}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 39, .product_bytes = 24600000, .slot_bytes = 8}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 32, .product_bytes = 47185920, .slot_bytes = 8}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 60, .product_bytes = 31457280, .slot_bytes = 8}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 80, TC_ARITHMETIC_AUTO, {.num_nonzeros = 2426112, .num_nonempty_rows = 62208, .longest_tile_row = 60, .product_bytes = 31457281, .slot_bytes = 8}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    /* ex56:35, ex56:30 and elasticity:28 with such values, and the first one with columns of two bytes */
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 10719144, .num_nonempty_rows = 139968, .longest_tile_row = 81, .num_slots = 10800000, .column_bytes = 10900000, .product_bytes = 34700000, .slot_bytes = 2}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 10719144, .num_nonempty_rows = 139968, .longest_tile_row = 81, .num_slots = 10800000, .column_bytes = 10900000, .product_bytes = 99500000, .slot_bytes = 8}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 10719144, .num_nonempty_rows = 139968, .longest_tile_row = 81, .num_slots = 10800000, .column_bytes = 21700000, .product_bytes = 34700000, .slot_bytes = 2}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 6782139, .num_nonempty_rows = 89373, .longest_tile_row = 81, .num_slots = 6800000, .column_bytes = 6900000, .product_bytes = 22000000, .slot_bytes = 2}, "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
+    {"hybrid", 90, TC_ARITHMETIC_AUTO, {.num_nonzeros = 4962312, .num_nonempty_rows = 65856, .longest_tile_row = 81, .num_slots = 5000000, .column_bytes = 5100000, .product_bytes = 26600000, .slot_bytes = 4}, "hybrid_mma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 89, TC_ARITHMETIC_AUTO, {.num_nonzeros = 30000, .num_nonempty_rows = 1000, .longest_tile_row = 200},                    "hybrid_fma", TC_PRECISION_F64, TC_SCALAR_F64},
     {"hybrid", 70, TC_ARITHMETIC_MMA,  {.num_nonzeros = 10},                                                                           NULL        , TC_PRECISION_F64, TC_SCALAR_F64},
     {"dasp",   90, TC_ARITHMETIC_AUTO, {.num_tile_rows = 0},                                                                           "dasp_mma"  , TC_PRECISION_F64, TC_SCALAR_F64},
@@ -134,10 +142,28 @@ static void doubt_by_bytes_of_columns(void **state)
   assert_false(tc_choose_in_doubt(&(tc_stats){.num_nonzeros = 0}));
 }
 
+/* Where 8 bytes each are too many for the cache, and 2 are not, and rows are neither so long nor so short that it makes no difference */
+static void depends_on_values(void **state)
+{
+  tc_stats S = {.num_nonzeros = 10719144, .num_nonempty_rows = 139968, .longest_tile_row = 81, .num_slots = 10800000, .column_bytes = 10900000, .product_bytes = 47185920, .slot_bytes = 8};
+
+  (void)state;
+  assert_false(tc_choose_depends_on_values(90, &S));
+  ++S.product_bytes;
+  assert_true(tc_choose_depends_on_values(90, &S));
+  assert_false(tc_choose_depends_on_values(0, &S));
+  assert_false(tc_choose_depends_on_values(75, &S));
+  S.product_bytes = 47185920 + 6 * S.num_slots;
+  assert_true(tc_choose_depends_on_values(90, &S));
+  ++S.product_bytes;
+  assert_false(tc_choose_depends_on_values(90, &S));
+  for (S.product_bytes = 99500000, S.longest_tile_row = 27; S.longest_tile_row <= 243; S.longest_tile_row *= 3) assert_int_equal(tc_choose_depends_on_values(90, &S), S.longest_tile_row == 81);
+}
+
 /* By hand: 1 us for 4.3 MB, cuSPARSE three quarters of that */
 static void times_by_a_model(void **state)
 {
-  const tc_stats S = {.num_nonzeros = 2600000, .num_nonempty_rows = 52500, .num_slots = 3000000, .product_bytes = 24000000 + 1300000};
+  const tc_stats S = {.num_nonzeros = 2600000, .num_nonempty_rows = 52500, .num_slots = 3000000, .product_bytes = 24000000 + 1300000, .slot_bytes = 8};
   tc_modelled    model;
 
   (void)state;
@@ -170,7 +196,7 @@ static void size_of_timed_groups(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(times_by_a_model),
+    cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(depends_on_values), cmocka_unit_test(times_by_a_model),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

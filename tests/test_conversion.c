@@ -3,6 +3,7 @@
   What the converters of the backend's table pack and refill, on every test matrix, must be byte for byte what the host makes of it: arrays, kinds, values in either order, also when values change from kind
   to kind, and after every failure. -small leaves out what takes a memory checker too long. -bench takes times instead. Exit code 77: no usable device.
 */
+#include "../kernels/tc_hybrid.h"
 #include "conversion_bench.h"
 #include "device_cases.h"
 #include "value_kinds.h"
@@ -210,9 +211,11 @@ static void check_refills(const tc_converter *converter, const tc_format *format
     for (int64_t i = 0; i < A->nnz; ++i) val[i] = value_of(sequence[s], i, A->val[i]);
     if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
     if (reference->refill(&host, val, NULL) != TC_OK) die("host refill", tc_last_error());
+    if (remember && s == 0 && converter->search) check(L->backend, converter->search(&local, L->val, NULL), "search");
     check(L->backend, converter->refill(&local, L->val, NULL), "refill");
     different = first_different(L->backend, format, &seen[0], &seen[1], small_only ? VALUE : INDEX | VALUE | SCRATCH);
     fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], different);
+    if (remember) fact(memcmp(shared[0], shared[1], sizeof(tc_hybrid_repeats)) == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], "what is remembered");
   }
   check(L->backend, L->backend->synchronize(NULL), "synchronize");
   for (int i = 0; i < 2; ++i) backends[i]->unshare(shared[i]);

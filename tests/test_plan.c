@@ -1,7 +1,7 @@
 /*
   Plans on the host backend: what is done when, what is counted, and what a failure at any point leaves behind.
 */
-#include "test_util.h"
+#include "plan_util.h"
 #include "../kernels/tc_hybrid.h"
 #include "../src/plan/choose.h"
 #include "../src/plan/plan.h"
@@ -30,55 +30,6 @@ static void expect_counters(const tc_plan *plan, int hits, int refills, int rebu
   assert_int_equal(counters.hits, hits);
   assert_int_equal(counters.refills, refills);
   assert_int_equal(counters.rebuilds, rebuilds);
-}
-
-static tc_key key_of(const tc_matrix *A, int64_t pattern, int64_t state)
-{
-  return (tc_key){.id = 1, .pattern = pattern, .state = state, .nnz = A->nnz, .values = A->val};
-}
-
-/* What the glue does before a product */
-static tc_status bring_up_to_date(tc_plan *plan, const tc_matrix *A, const tc_key *key)
-{
-  const tc_csr     pattern = tc_matrix_pattern(A);
-  const tc_verdict verdict = tc_plan_check(plan, key);
-
-  if (verdict == TC_CACHE_HIT) tc_plan_hit(plan);
-  if (verdict == TC_CACHE_REBUILD) {
-    TC_CALL(tc_plan_build(plan, &pattern));
-    TC_CALL(tc_plan_upload(plan, NULL));
-  }
-  if (verdict != TC_CACHE_HIT) TC_CALL(tc_plan_refill(plan, A->val, key, verdict, NULL));
-  return TC_OK;
-}
-
-/* z = A x, and in place z = z - A x */
-static void expect_product(tc_plan *plan, const tc_matrix *A)
-{
-  double *x = test_random(A->num_cols, 3), *y = test_random(A->num_rows, 4), *z = test_guarded(A->num_rows), *expected = test_guarded(A->num_rows);
-
-  tc_canonical_spmv(A, x, NULL, expected);
-  ASSERT_OK(tc_plan_spmv(plan, x, NULL, z, 1, NULL));
-  assert_int_equal(tc_first_different(A->num_rows, z, expected), A->num_rows);
-  for (int32_t i = 0; i < A->num_rows; ++i) {
-    z[i]        = y[i];
-    expected[i] = y[i] - expected[i];
-  }
-  ASSERT_OK(tc_plan_spmv(plan, x, z, z, -1, NULL));
-  assert_int_equal(tc_first_different(A->num_rows, z, expected), A->num_rows);
-  assert_true(test_guards_hold(z, A->num_rows));
-  test_guarded_free(x);
-  test_guarded_free(y);
-  test_guarded_free(z);
-  test_guarded_free(expected);
-}
-
-static tc_matrix matrix_of(const char *name, int32_t size)
-{
-  tc_matrix A;
-
-  ASSERT_OK(tc_generate(tc_generator_find(name), size, 1, &A));
-  return A;
 }
 
 static void check_follows(const tc_plan_options *options)
@@ -310,71 +261,6 @@ static void detail_follows_the_values(void **state)
   tc_matrix_free(&A);
 }
 
-static int       told_early;
-static tc_status product_status;
-
-static tc_status watched_product(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream)
-{
-  (void)view, (void)x, (void)y, (void)z, (void)sign, (void)stream;
-  told_early = early;
-  return product_status;
-}
-
-static const tc_kernel *watched_kernels(int *num)
-{
-  static const tc_kernel kernel = {"watched", TC_OP_SPMV, "hybrid", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, watched_product, TC_SCALAR_F64};
-
-  *num = 1;
-  return &kernel;
-}
-
-/* Is the next product on that stream told that it may begin early? */
-static int next_is_early(tc_plan *plan, int stream)
-{
-  static char streams[2];
-  double      number = 0;
-
-  told_early = -1;
-  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, &streams[stream]), product_status);
-  return told_early;
-}
-
-/* Only what follows a product on its stream may, and not the first one after the arrays have been written */
-static void products_begin_early(void **state)
-{
-  const tc_plan_options hybrid  = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
-  tc_backend            backend = *tc_backend_host();
-  tc_matrix             A       = matrix_of("stencil7", 5);
-  tc_key                key     = key_of(&A, 1, 1);
-  tc_plan              *plan;
-
-  (void)state;
-  backend.kernels = watched_kernels;
-  product_status  = TC_OK;
-  ASSERT_OK(tc_plan_create(&backend, &hybrid, &plan));
-  for (int pattern = 1; pattern <= 2; ++pattern) {
-    for (int values = 1; values <= 2; ++values) {
-      key.pattern = pattern;
-      ++key.state;
-      ASSERT_OK(bring_up_to_date(plan, &A, &key));
-      assert_int_equal(next_is_early(plan, 0), 0);
-      assert_int_equal(next_is_early(plan, 0), 1);
-    }
-  }
-  assert_int_equal(next_is_early(plan, 1), 0); // nothing is known of what is in front of it there
-  assert_int_equal(next_is_early(plan, 1), 1);
-  assert_int_equal(next_is_early(plan, 0), 0);
-  ++key.state;
-  ASSERT_OK(bring_up_to_date(plan, &A, &key));
-  product_status = TC_ERR_DEVICE; // nothing was enqueued
-  assert_int_equal(next_is_early(plan, 0), 0);
-  product_status = TC_OK;
-  assert_int_equal(next_is_early(plan, 0), 0);
-  assert_int_equal(next_is_early(plan, 0), 1);
-  tc_plan_destroy(&plan);
-  tc_matrix_free(&A);
-}
-
 static void misuse_is_refused(void **state)
 {
   const tc_plan_options unknown = {"no such format", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64}, rounded = {"dasp", TC_ARITHMETIC_AUTO, TC_PRECISION_F32, TC_SCALAR_F64};
@@ -401,7 +287,7 @@ static void misuse_is_refused(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(repeats_are_found), cmocka_unit_test(products_begin_early), cmocka_unit_test(misuse_is_refused),
+    cmocka_unit_test(follows_its_source), cmocka_unit_test(serves_every_shape), cmocka_unit_test(failed_builds), cmocka_unit_test(failed_refill), cmocka_unit_test(detail_follows_the_values), cmocka_unit_test(repeats_are_found), cmocka_unit_test(misuse_is_refused),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

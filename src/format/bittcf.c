@@ -343,4 +343,4 @@ static void bittcf_stats(const void *view, tc_stats *stats)
            T->order.n[2], (long long)T->num_groups, T->num_groups > 0 ? (double)T->num_nonzeros / (double)T->num_groups : 0.0, T->num_long, T->num_clusters, T->num_clusters > 0 ? (double)tc_bittcf_listed(T) * T->num_listed / T->num_clusters : 0.0);
 }
 
-const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), TC_PRECISION_F16, bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL, TC_PRECISION_F64, NULL, NULL};
+const tc_format tc_format_bittcf = {"bittcf", sizeof(tc_bittcf), TC_PRECISION_F16, bittcf_build, bittcf_arrays, bittcf_stats, NULL, NULL, TC_PRECISION_F64, NULL, NULL, NULL};

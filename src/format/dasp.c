@@ -344,4 +344,4 @@ static void dasp_stats(const void *view, tc_stats *stats)
   snprintf(stats->classes, sizeof stats->classes, "long %d, medium %d, 1&3 %d, 3-4 %d, 2&2 %d, single %d, empty %d", D->num_long, D->num_medium, 2 * D->num_pair13, D->num_four, 2 * D->num_pair22, D->num_one, D->num_empty);
 }
 
-const tc_format tc_format_dasp = {"dasp", sizeof(tc_dasp), TC_PRECISION_F64, dasp_build, dasp_arrays, dasp_stats, NULL, tc_dasp_spmv_host, TC_PRECISION_F64, NULL, NULL};
+const tc_format tc_format_dasp = {"dasp", sizeof(tc_dasp), TC_PRECISION_F64, dasp_build, dasp_arrays, dasp_stats, NULL, tc_dasp_spmv_host, TC_PRECISION_F64, NULL, NULL, NULL};

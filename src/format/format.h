@@ -30,7 +30,8 @@ typedef struct {
   int64_t num_tile_rows; // rows of tiles, the work of scalar lanes
   int32_t longest_tile_row;
   double  mean_tile_row, scattered; // dasp: entries; share of entries whose x is far from that of the row above
-  int64_t product_bytes; // hybrid: that a product touches, as if all values were F64, vectors included
+  int64_t product_bytes; // hybrid: that a product touches, vectors included, if each slot has a value of slot_bytes
+  int32_t slot_bytes;    // by the precision, or by what refills on a device have found
   int64_t column_bytes;  // of index_bytes, those that say which columns the slots have
   int64_t index_bytes, map_bytes, value_bytes, scratch_bytes; // of the packed arrays; a product reads index and value bytes; set by tc_format_stats()
   char    classes[128];                                        // the row classes in words, e.g. "long 2, medium 960, short 38, empty 0"
@@ -60,6 +61,8 @@ typedef struct tc_format {
   void (*arrange)(void *view, tc_arithmetic arithmetic);
   /* Gives a built view memory that the host and the backend share (tc_backend.share()), in which refills keep what they know of those before. NULL: they know nothing */
   void (*remember)(void *view, void *shared);
+  /* tc_stats.product_bytes, which refills may change. NULL: they do not */
+  int64_t (*product_bytes)(const void *view);
 } tc_format;
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;

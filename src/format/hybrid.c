@@ -310,7 +310,7 @@ static int hybrid_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
 #define ARRAY(member, role, in_detail, count, item_size) arrays[num++] = (tc_array){#member, role, offsetof(tc_hybrid, member), (size_t)(count), item_size, in_detail}
   ARRAY(val, TC_ROLE_VALUE, 0, H->num_slots, sizeof(double));
   ARRAY(dictionary, TC_ROLE_VALUE, 0, TC_HYBRID_DICTIONARY, sizeof *H->dictionary);
-  ARRAY(dictionary_size, TC_ROLE_VALUE, 0, 1, sizeof *H->dictionary_size);
+  ARRAY(dictionary_size, TC_ROLE_VALUE, 0, 2, sizeof *H->dictionary_size);
   ARRAY(exponent, TC_ROLE_VALUE, 0, H->precision == TC_PRECISION_F16 ? (int64_t)H->num_segments + H->num_sliced : 0, sizeof *H->exponent);
   ARRAY(slice, TC_ROLE_INDEX, 1, H->num_slices, sizeof *H->slice);
   ARRAY(segment, TC_ROLE_INDEX, 1, H->num_segments, sizeof *H->segment);
@@ -335,6 +335,7 @@ static void hybrid_stats(const void *view, tc_stats *stats)
   stats->num_tile_rows     = H->num_sliced;
   stats->longest_tile_row  = H->longest_sliced;
   stats->product_bytes     = tc_hybrid_product_bytes(H);
+  stats->slot_bytes        = tc_hybrid_value_bytes(H);
   stats->column_bytes      = 16 * H->index_units;
   snprintf(stats->classes, sizeof stats->classes, "long %d (%d segments), sliced %d in %d slices, empty %d", H->num_long, H->num_segments, H->num_sliced, H->num_slices, H->num_empty);
 }
@@ -352,7 +353,12 @@ static void hybrid_remember(void *view, void *shared)
   tc_hybrid *H = view;
 
   H->repeats  = shared;
-  *H->repeats = (tc_hybrid_repeats){-1, 0};
+  *H->repeats = (tc_hybrid_repeats){.distinct = -1};
+}
+
+static int64_t hybrid_product_bytes(const void *view)
+{
+  return tc_hybrid_product_bytes(view);
 }
 
 /* Bytes of the values of a piece */
@@ -397,4 +403,4 @@ static void hybrid_detail(const void *view, tc_detail *detail)
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);
 }
 
-const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64, hybrid_arrange, hybrid_remember};
+const tc_format tc_format_hybrid = {"hybrid", sizeof(tc_hybrid), TC_PRECISION_F16, hybrid_build, hybrid_arrays, hybrid_stats, hybrid_detail, tc_hybrid_spmv_host, TC_PRECISION_F64, hybrid_arrange, hybrid_remember, hybrid_product_bytes};

@@ -32,6 +32,17 @@ static int compare_bits(const void *a, const void *b)
   return (left > right) - (left < right);
 }
 
+/* No NaN is one */
+static int sample_of_floats(const tc_hybrid *H, const double *csr_val, int32_t samples)
+{
+  for (int32_t i = 0; i < samples; i += TC_HYBRID_FLOAT_EVERY) {
+    const double value = csr_val[tc_hybrid_sampled(H->num_nonzeros, i)];
+
+    if ((double)(float)value != value) return 0;
+  }
+  return 1;
+}
+
 static void make_dictionary(const tc_hybrid *H, const double *csr_val)
 {
   const int32_t samples = H->num_nonzeros < TC_HYBRID_SAMPLE ? (int32_t)H->num_nonzeros : TC_HYBRID_SAMPLE;
@@ -56,8 +67,11 @@ static void make_dictionary(const tc_hybrid *H, const double *csr_val)
   qsort(distinct, (size_t)num, sizeof *distinct, compare_bits);
   memset(H->dictionary, 0, TC_HYBRID_DICTIONARY * sizeof *H->dictionary);
   memcpy(H->dictionary, distinct, (size_t)num * sizeof *distinct);
-  *H->dictionary_size = num;
-  if (H->repeats) H->repeats->distinct = num;
+  H->dictionary_size[0] = num;
+  H->dictionary_size[1] = num > 0 ? TC_HYBRID_CODE_BYTES : sample_of_floats(H, csr_val, samples) ? 4 : 8;
+  if (H->repeats == NULL) return;
+  H->repeats->bytes    = H->dictionary_size[1];
+  H->repeats->distinct = num;
 }
 
 static void look_up(const tc_hybrid *H, lookup *T)

@@ -182,10 +182,11 @@ PetscErrorCode MatTCPrepare(Mat A, Mat_AIJTCCUSPARSE *tc)
 /* Gathers the values. On the GPU they come from the parent's stream and may be overwritten there afterwards: order our stream behind, and that one behind ours. */
 static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const PetscScalar *values, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
-  const PetscBool host   = (PetscBool)(backend == tc_backend_host());
-  const tc_stream source = host ? NULL : MatTCGetParentStream();
-  tc_status       status = TC_OK;
-  PetscLogDouble  begin, end;
+  const PetscBool  host   = (PetscBool)(backend == tc_backend_host());
+  const tc_stream  source = host ? NULL : MatTCGetParentStream();
+  const tc_kernel *kernel = tc_plan_kernel(side->plan);
+  tc_status        status = TC_OK;
+  PetscLogDouble   begin, end;
 
   PetscFunctionBegin;
   PetscCall(PetscTime(&begin));
@@ -202,6 +203,7 @@ static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side,
   PetscCall(PetscTime(&end));
   if (verdict == TC_CACHE_REBUILD) side->conversion_ms += 1000 * (end - begin);
   if (status != TC_OK) PetscCall(MatTCFail(A, tc, side, "gathering the values", tc_last_error()));
+  else if (tc_plan_kernel(side->plan) != kernel) PetscCall(PetscInfo(A, "aijtccusparse takes kernel %s in place of %s for these values (%s)\n", tc_plan_kernel(side->plan)->name, kernel->name, tc_plan_why(side->plan)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

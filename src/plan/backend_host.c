@@ -107,10 +107,10 @@ static const tc_spmm_kernel *host_spmm_kernels(int *num)
 static const tc_converter *host_converters(int *num)
 {
   static const tc_converter converters[] = {
-    {"dasp",   NULL, dasp_refill  },
-    {"hybrid", NULL, hybrid_refill},
-    {"bittcf", NULL, bittcf_refill},
-    {"bcsr",   NULL, bcsr_refill  },
+    {"dasp",   NULL, dasp_refill,   NULL},
+    {"hybrid", NULL, hybrid_refill, NULL},
+    {"bittcf", NULL, bittcf_refill, NULL},
+    {"bcsr",   NULL, bcsr_refill,   NULL},
   };
 
   *num = (int)(sizeof converters / sizeof converters[0]);

@@ -20,19 +20,22 @@ typedef struct {
     int64_t scattered_rows; // and there are so many rows of tiles
   } dasp;
   struct {
-    double entry_us;  // a lane needs per entry of its row, latency included
-    double bytes_us;  // bytes that the device moves per microsecond
-    double least_us;  // no product is faster
-    double parent_us; // nor one of the parent's, which takes the host longer than that; the fastest case of all reports so far took 6.9
-    double share;     // scalar if the longest sliced row takes one lane at most this share of the product's time,
-    double cached;    // or this one where the matrix stays in the L2 cache
+    double  entry_us;    // a lane needs per entry of its row, latency included
+    double  bytes_us;    // bytes that the device moves per microsecond
+    double  least_us;    // no product is faster
+    double  parent_us;   // nor one of the parent's, which takes the host longer than that; the fastest case of all reports so far took 6.9
+    double  share;       // scalar if the longest sliced row takes one lane at most this share of the product's time,
+    double  cached;      // or this one where the matrix stays in the L2 cache and that row
+    int32_t short_row;   // has no more entries,
+    double  cached_long; // or this one where it has more, but columns
+    double  columns;     // no more bytes a slot
     int64_t cache_bytes;
   } hybrid;
 } policy;
 
 static const policy policies[] = {
-  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 5.5, 0.4, 1.2, 41943040}},
-  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 5.5, 0.4, 1.2, 62914560}},
+  {80, {40, 8.0, 0.5, 400000}, {0.15, 1.4e6, 3.0, 5.5, 0.4, 1.2, 32, 0.9, 2, 41943040}},
+  {90, {40, 8.0, 0.5, 400000}, {0.15, 4.3e6, 3.0, 5.5, 0.4, 1.2, 32, 0.9, 2, 62914560}},
 };
 
 static const double largest_cache = 64e6; // bytes, of the devices in the table
@@ -52,21 +55,40 @@ static int scalar_dasp(const policy *P, const tc_stats *S, char *why)
   return S->mean_tile_row <= P->dasp.mean_row || (S->scattered >= P->dasp.scattered && S->num_tile_rows >= P->dasp.scattered_rows);
 }
 
+/* Does the matrix stay in the L2 cache with so many bytes a value? */
+static int fits(const policy *P, const tc_stats *S, int32_t slot_bytes)
+{
+  return tc_hybrid_fits_cache(S->product_bytes + (slot_bytes - S->slot_bytes) * S->num_slots, P->hybrid.cache_bytes);
+}
+
 /*
-  The product takes what its bytes take, about 10 per entry and 20 per row. From the cache a lane waits less for each entry, and fragments are ahead only while one wave of
-  thread blocks has all slices: mma and fma, ms, share: stencil27:36 0.0055, 0.0064 (1.35), :38 0.0075, 0.0063 (1.15), :46 0.0101, 0.0074 (0.64); qcd:11 0.0063, 0.0077 (1.40),
-  :12 0.0086, 0.0079 (0.99); like_cant 0.0130, 0.0122 and 0.0131, 0.0137 in two runs (1.22); elasticity:26 0.0119, 0.0101 (1.29), :27 0.0130, 0.0137 (1.15). From memory, by
-  docs/gpu-report.json of 2026-11-23: ex56:35 0.0244, 0.0270 (0.47); p2:48 0.0643, 0.0578 (0.29), stokes:40 0.0529, 0.0552 (0.28), elasticity_f32:48 0.0429, 0.0374 (0.20), ex56:49
-  0.0463, 0.0339 (0.17), elasticity:64 0.1232, 0.1179 (0.08); before that, kernels being older, elasticity:32 0.0215, 0.0253 (0.68), like_cant:70000 0.0149, 0.0227 (1.09).
+  The product takes what its bytes take, about 10 per entry and 20 per row. From the cache a lane waits less for each entry, and fragments are ahead while one wave of thread blocks has
+  all slices, or rows are so long that a lane takes longer than two waves. Kernel alone on one H200, us, mma and fma, and the share that a lane of the longest row has. Rows of 27: stencil27:36 3.5, 4.7 (1.35), :38 5.1,
+  4.5 (1.15), :40 5.5, 4.9 (0.98), :48 8.6, 6.0 (0.56); restriction:36 3.5, 4.8 (1.32), :40 5.1, 4.9 (0.96), :50 8.7, 6.0 (0.49). Longer ones: qcd:12 6.0, 6.4 (0.99), :13 8.4, 7.6 (0.72); elasticity:27 8.7, 11.7 (1.15),
+  :28 9.6, 13.1 (1.03), :29 13.6, 16.4 (0.93); ex56:26 8.4, 10.4 (1.15), :28 10.0, 10.0 (0.92), :30 11.3, 10.9 (0.75), :35 17.7, 12.9 (0.47); elasticity_f32:30 9.8, 8.4 (0.83); p2:26 11.3, 12.1 (0.94); with fp32
+  elasticity:32 11.7, 10.2 (0.68), p2:30 13.7, 12.2 (0.62), and with columns of 2 bytes, whose blocks are larger, like_consph 11.8, 14.9 (0.85). Missed: convection:60 5.4, 6.0 (0.25). From memory, by
+  docs/gpu-report.json of 2026-11-23, ms: ex56:35 0.0244, 0.0270 (0.47); p2:48 0.0643, 0.0578 (0.29), stokes:40 0.0529, 0.0552 (0.28), elasticity_f32:48 0.0429, 0.0374 (0.20), ex56:49
+  0.0463, 0.0339 (0.17), elasticity:64 0.1232, 0.1179 (0.08).
 */
 static int scalar_hybrid(const policy *P, const tc_stats *S, char *why)
 {
   const double row_us = P->hybrid.entry_us * S->longest_tile_row, bytes_us = (10.0 * (double)S->num_nonzeros + 20.0 * (double)S->num_nonempty_rows) / P->hybrid.bytes_us;
   const double all_us = bytes_us > P->hybrid.least_us ? bytes_us : P->hybrid.least_us;
-  const int    cached = tc_hybrid_fits_cache(S->product_bytes, P->hybrid.cache_bytes);
+  const int    cached = fits(P, S, S->slot_bytes), tight = (double)S->column_bytes <= P->hybrid.columns * (double)S->num_slots;
+  const double share  = !cached ? P->hybrid.share : S->longest_tile_row <= P->hybrid.short_row ? P->hybrid.cached : tight ? P->hybrid.cached_long : P->hybrid.share;
 
-  if (why != NULL) snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us, %s", S->longest_tile_row, row_us, all_us, cached ? "cached" : "not cached");
-  return row_us <= (cached ? P->hybrid.cached : P->hybrid.share) * all_us;
+  if (why != NULL) snprintf(why, TC_MAX_WHY, "longest sliced row %d, %.1f us for one lane; product about %.1f us, %s", S->longest_tile_row, row_us, all_us, !cached ? "not cached" : fits(P, S, 8) ? "cached" : "cached since values are narrow");
+  return row_us <= share * all_us;
+}
+
+int tc_choose_depends_on_values(int sm, const tc_stats *S)
+{
+  const policy *P     = find_policy(sm);
+  tc_stats      codes = *S;
+
+  codes.slot_bytes = TC_HYBRID_CODE_BYTES;
+  codes.product_bytes -= (S->slot_bytes - codes.slot_bytes) * S->num_slots;
+  return P != NULL && scalar_hybrid(P, S, NULL) != scalar_hybrid(P, &codes, NULL);
 }
 
 double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
@@ -91,7 +113,7 @@ int tc_choose_by_model(int sm, tc_scalar scalar, const tc_stats *S, int64_t valu
   const double  value = (double)tc_scalar_bytes(scalar);
 
   if (P == NULL || S->product_bytes == 0) return 0;
-  model->ours_ms       = (launch_us + (double)(S->product_bytes - 8 * S->num_slots + value_bytes) / P->hybrid.bytes_us) / 1000;
+  model->ours_ms       = (launch_us + (double)(S->product_bytes - S->slot_bytes * S->num_slots + value_bytes) / P->hybrid.bytes_us) / 1000;
   model->theirs_ms     = (parent_us + ((value + 4) * (double)S->num_nonzeros + (2 * value + 4) * (double)S->num_nonempty_rows) / (parents_share * P->hybrid.bytes_us)) / 1000;
   model->conversion_ms = (once_us + (entry_us * (double)S->num_nonzeros + row_us * (double)S->num_nonempty_rows) * measured->hybrid.bytes_us / P->hybrid.bytes_us) / 1000;
   model->break_even    = model->ours_ms < model->theirs_ms ? model->conversion_ms / (model->theirs_ms - model->ours_ms) : 0;

@@ -24,6 +24,9 @@ const char *tc_choose_format(int sm, tc_precision precision);
 */
 tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format, tc_arithmetic asked, tc_precision precision, tc_scalar scalar, const tc_stats *stats, const tc_kernel **kernel, char *why);
 
+/* Of the hybrid format: would values that take as little as they can ask for another kernel there? */
+int tc_choose_depends_on_values(int sm, const tc_stats *stats);
+
 /* What timing a product in two ways has shown */
 typedef struct {
   double ours_ms, theirs_ms; // of one product, in the fastest group

@@ -19,6 +19,7 @@ struct tc_plan {
   tc_stats            stats;
   int                 settled;              // what wrote the arrays had ended when the last product on `stream` began
   tc_stream           stream;
+  int                 unfilled;             // no values have come since the build
   int                 built;                // host_view holds arrays that wait for the upload
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
@@ -79,12 +80,20 @@ static tc_status choose_kernel(tc_plan *plan, char *why)
   return tc_choose_kernel(plan->backend, plan->sm, plan->format->name, plan->arithmetic, plan->precision, plan->scalar, &plan->stats, &plan->kernel, why);
 }
 
-/* What has just been packed gets its statistics, by these a kernel, by that an order of the values, and a memory for its refills */
-static tc_status settle(tc_plan *plan, void *view)
+/* What is packed gets its statistics, by these a kernel, and by that an order of the values */
+static tc_status arrange(tc_plan *plan, void *view)
 {
   tc_format_stats(plan->format, view, &plan->stats);
   TC_CALL(choose_kernel(plan, NULL));
   if (plan->format->arrange != NULL) plan->format->arrange(view, plan->kernel->arithmetic);
+  return TC_OK;
+}
+
+/* What has just been packed gets that, and a memory for its refills */
+static tc_status settle(tc_plan *plan, void *view)
+{
+  plan->unfilled = 1;
+  TC_CALL(arrange(plan, view));
   if (plan->format->remember == NULL) return TC_OK;
   TC_CALL(tc_from_backend(plan->backend, plan->backend->share(&plan->shared)));
   plan->format->remember(view, plan->shared);
@@ -206,6 +215,17 @@ tc_status tc_plan_upload(tc_plan *plan, tc_stream stream)
   return status;
 }
 
+/* Values that repeat or are floats take less, which may be another kernel's case: those of refills before, or, if it is the first one and it may be, these */
+static tc_status look_at_values(tc_plan *plan, const double *csr_val, tc_stream stream)
+{
+  const int first = plan->unfilled;
+
+  plan->unfilled = 0;
+  if (plan->format->product_bytes == NULL) return TC_OK;
+  if (first && plan->converter->search != NULL && plan->arithmetic == TC_ARITHMETIC_AUTO && tc_choose_depends_on_values(plan->sm, &plan->stats)) TC_CALL(tc_from_backend(plan->backend, plan->converter->search(plan->view, csr_val, stream)));
+  return plan->format->product_bytes(plan->view) == plan->stats.product_bytes ? TC_OK : arrange(plan, plan->view);
+}
+
 tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
   const double *wide;
@@ -216,7 +236,8 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
   plan->settled = 0;
   TC_CALL(tc_scalar_widen(plan->backend, plan->scalar, plan->stats.num_nonzeros, csr_val, &wide, &taken, stream));
-  status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
+  status = look_at_values(plan, wide, stream);
+  if (status == TC_OK) status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
   TC_CALL(tc_scalar_give(plan->backend, status, taken, stream));
   tc_cache_commit(&plan->cache, key);
   if (verdict == TC_CACHE_REBUILD) ++plan->counters.rebuilds;
