@@ -45,7 +45,8 @@ struct tc_hybrid_mma {
 
 template <bool segments, bool stays_in_cache, bool may_have_16_bits>
 struct tc_hybrid_mma_crowded {
-  static constexpr bool with_16_bits = may_have_16_bits, stays = stays_in_cache;
+  static_assert(stays_in_cache && !segments, "not measured");
+  static constexpr bool with_16_bits = may_have_16_bits, stays = true;
   static constexpr int  batch = 3, max_threads = tc_hybrid_mma_threads, min_blocks = 12;
 };
 
@@ -221,15 +222,15 @@ static void order_slices(int32_t narrow_blocks, tc_hybrid_grid *grid)
 }
 
 /*
-  Do all rows, in slices with fragments, a thread block each, fit the device at once, but only if blocks take fewer registers? Then one wave saves more than half of the fragments
+  Do all rows, in slices with fragments, a thread block each, fit the device at once, but only if blocks take fewer registers, of a matrix that stays in the cache? Then one wave saves more than half of the fragments
   in flight costs, if none takes much longer than the others; else multiprocessors with the longest end last, which a second wave makes up for. Measured on an H200, ms with one wave
   and with two, and the widest slice by the mean one: qcd:11 0.0040, 0.0052 (1.0); elasticity:24 0.0060, 0.0077 (1.1); like_shipsec1:45000 0.0060, 0.0067 (1.8); p2:17 0.0051, 0.0045
   (2.3); like_rma10 0.0074, 0.0068 (2.9); like_cop20k_A:40000 0.0079, 0.0057 (3.6).
 */
 template <bool with_16_bits>
-static bool one_crowded_wave(const tc_hybrid *H, int64_t num_ctas, bool stays, const tc_device_size *size)
+static bool one_crowded_wave(const tc_hybrid *H, int64_t num_ctas, const tc_device_size *size)
 {
-  const int  blocks = stays ? tc_hybrid_mma<false, true, with_16_bits>::min_blocks : tc_hybrid_mma<false, false, with_16_bits>::min_blocks;
+  const int  blocks = tc_hybrid_mma<false, true, with_16_bits>::min_blocks;
   const bool alike  = (int64_t)TC_HYBRID_SLICE_ROWS * H->longest_sliced * H->num_slices <= 2 * H->num_slots;
 
   return alike && num_ctas > (int64_t)blocks * size->num_sms && num_ctas <= (int64_t)tc_hybrid_mma_crowded<false, true, with_16_bits>::min_blocks * size->num_sms;
@@ -251,14 +252,13 @@ static tc_next_kernel when_next(int64_t num_ctas, int threads, double bytes, boo
   return 2 * blocks > places && (places - blocks) * bytes > bytes_per_microsecond * blocks ? tc_next_kernel::AFTER_SUMS : tc_next_kernel::EARLY;
 }
 
-template <template <bool, bool, bool> class way, bool segments, bool with_16_bits, typename V>
-static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybrid_grid grid, int64_t num_ctas, int threads, bool stays, const tc_device_size *size, const V *x, const tc_output<V> &out, int early, tc_stream stream)
+template <template <bool, bool, bool> class way, bool segments, bool stays, bool with_16_bits, typename V>
+static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybrid_grid grid, int64_t num_ctas, int threads, const tc_device_size *size, const V *x, const tc_output<V> &out, int early, tc_stream stream)
 {
-  using shape       = way<segments, true, with_16_bits>;
-  const auto kernel = stays ? tc_spmv_hybrid_kernel<shape, segments, V> : tc_spmv_hybrid_kernel<way<segments, false, with_16_bits>, segments, V>;
+  const auto kernel = tc_spmv_hybrid_kernel<way<segments, stays, with_16_bits>, segments, V>;
 
   grid.settled = early;
-  grid.next    = when_next<shape>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
+  grid.next    = when_next<way<segments, true, with_16_bits>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
   if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: probably its division of L1 ends with it then (docs/performance.md)
   return tc_launch_early(name, kernel, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
@@ -284,15 +284,16 @@ static tc_status tc_spmv_hybrid(const char *name, const void *view, const V *x, 
   order_slices(narrow_blocks, &grid);
   const int64_t num = (int64_t)grid.slices_end + (out.y == out.z ? 0 : blocks_for(H->num_empty, threads));
 
-  auto launch = [&](auto segments) {
-    constexpr bool any = decltype(segments)::value;
+  auto launch = [&](auto any_segments, auto in_cache) {
+    constexpr bool segments = decltype(any_segments)::value, cached = decltype(in_cache)::value;
 
-    if constexpr (!mma) return tc_launch_hybrid<tc_hybrid_fma, any, with_16_bits, V>(name, H, grid, num, threads, stays, size, x, out, early, stream);
-    else if constexpr (any) return tc_launch_hybrid<tc_hybrid_mma, any, with_16_bits, V>(name, H, grid, num, threads, stays, size, x, out, early, stream);
-    else return (grid.num_wide == H->num_slices && one_crowded_wave<with_16_bits>(H, num, stays, size) ? tc_launch_hybrid<tc_hybrid_mma_crowded, any, with_16_bits, V> : tc_launch_hybrid<tc_hybrid_mma, any, with_16_bits, V>)(name, H, grid, num, threads, stays, size, x, out, early, stream);
+    if constexpr (!mma) return tc_launch_hybrid<tc_hybrid_fma, segments, cached, with_16_bits, V>(name, H, grid, num, threads, size, x, out, early, stream);
+    else if constexpr (segments || !cached) return tc_launch_hybrid<tc_hybrid_mma, segments, cached, with_16_bits, V>(name, H, grid, num, threads, size, x, out, early, stream);
+    else return (grid.num_wide == H->num_slices && one_crowded_wave<with_16_bits>(H, num, size) ? tc_launch_hybrid<tc_hybrid_mma_crowded, segments, cached, with_16_bits, V> : tc_launch_hybrid<tc_hybrid_mma, segments, cached, with_16_bits, V>)(name, H, grid, num, threads, size, x, out, early, stream);
   };
+  auto launch_either = [&](auto any_segments) { return stays ? launch(any_segments, std::true_type()) : launch(any_segments, std::false_type()); };
 
-  return H->num_segments > 0 ? launch(std::true_type()) : launch(std::false_type());
+  return H->num_segments > 0 ? launch_either(std::true_type()) : launch_either(std::false_type());
 }
 
 template <bool mma, bool with_16_bits, typename V>
@@ -308,6 +309,6 @@ static tc_status tc_load_ways(void)
   const char *name = "tc_spmv_hybrid";
 
   TC_CALL(tc_load(name, tc_spmv_hybrid_kernel<tc_hybrid_mma<false, false, false>, false, V>, tc_spmv_hybrid_kernel<tc_hybrid_mma<false, true, false>, false, V>, tc_spmv_hybrid_kernel<tc_hybrid_mma<true, false, false>, true, V>, tc_spmv_hybrid_kernel<tc_hybrid_mma<true, true, false>, true, V>));
-  TC_CALL(tc_load(name, tc_spmv_hybrid_kernel<tc_hybrid_mma_crowded<false, false, false>, false, V>, tc_spmv_hybrid_kernel<tc_hybrid_mma_crowded<false, true, false>, false, V>));
+  TC_CALL(tc_load(name, tc_spmv_hybrid_kernel<tc_hybrid_mma_crowded<false, true, false>, false, V>));
   return tc_load(name, tc_spmv_hybrid_kernel<tc_hybrid_fma<false, false, false>, false, V>, tc_spmv_hybrid_kernel<tc_hybrid_fma<false, true, false>, false, V>, tc_spmv_hybrid_kernel<tc_hybrid_fma<true, false, false>, true, V>, tc_spmv_hybrid_kernel<tc_hybrid_fma<true, true, false>, true, V>);
 }

@@ -45,9 +45,9 @@ static const named_case few_cases[] = {
 };
 
 /*
-  More than 8 and at most 12 thread blocks for each multiprocessor, of rows alike, and no segments: there the kernel for fragments takes fewer registers; and not quite so, with segments.
+  More than 8 and at most 12 thread blocks for each multiprocessor, of rows alike, no segments, and an L2 cache that holds them: there the kernel for fragments takes fewer registers; and not quite so, with segments.
   like_dc2 has as many slices that each warp owns and few that four share, whose quarters are dealt out to blocks (spread_quarters()); in small matrices each quarter has a block. The
-  others are too large for the L2 cache, with and without segments; p3 has more blocks of slices that four warps share than of others, which then come first (order_slices()).
+  others are too large for the L2 cache, four and circuit with values of 16 bits, too, without and with segments; p3 has more blocks of slices that four warps share than of others, which then come first (order_slices()).
 */
 static const named_case full_cases[] = {
   {"stencil27",        34     },
@@ -55,8 +55,8 @@ static const named_case full_cases[] = {
   {"like_eu-2005",     32000  },
   {"like_dc2",         116835 },
   {"stokes",           23     }, // fewer registers, too
-  {"stencil27",        56     },
-  {"circuit",          500000 },
+  {"four",             1450   },
+  {"circuit",          1000000},
   {"p3",               17     },
 };
 

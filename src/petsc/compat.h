@@ -129,6 +129,16 @@ static inline PetscErrorCode MatTCVecSetPinned(Vec v)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The values of the host are the newer ones, if both have some. No public function says so without a new state of the matrix */
+static inline void MatTCHostIsNewer(Mat A)
+{
+#if PetscDefined(HAVE_DEVICE)
+  if (A->offloadmask == PETSC_OFFLOAD_BOTH) A->offloadmask = PETSC_OFFLOAD_CPU;
+#else
+  (void)A;
+#endif
+}
+
 /* Has the device no values of the matrix, or older ones than the host? No public function tells */
 static inline PetscBool MatTCIsHostsAlone(Mat A)
 {

@@ -74,13 +74,20 @@ static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* While a matrix is bound, the parent changes the values of the host without telling that those of the GPU are older (PETSc 3.26.1, MatScale() and others) */
 static PetscErrorCode MatBindToCPU_AIJTCCUSPARSE(Mat A, PetscBool bind)
 {
   PetscErrorCodeFn *f;
+  Mat               blocks[2];
+  PetscInt          num;
 
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_BIND_TO_CPU, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscBool))f)(A, bind));
+  if (!bind) {
+    PetscCall(MatTCGetBlocks(A, &num, blocks));
+    for (PetscInt i = 0; i < num; i++) MatTCHostIsNewer(blocks[i]);
+  }
   PetscCall(MatTCInstallLike(A, MAT_REUSE_MATRIX, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
