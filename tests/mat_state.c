@@ -143,6 +143,9 @@ static PetscErrorCode TestBindToCPU(void)
   PetscCall(MatBindToCPU(ours, PETSC_TRUE)); /* a matrix on the GPU now needs its packed arrays on the host */
   PetscCall(ProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU true"));
   PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU true, again"));
+  PetscCall(MatScale(ours, 3.0)); /* which the parent's values on the GPU do not learn */
+  PetscCall(MatScale(plain, 3.0));
+  PetscCall(ProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatBindToCPU true, after MatScale"));
   PetscCall(MatBindToCPU(ours, PETSC_FALSE));
   PetscCall(ProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU false"));
   PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU false, again"));
