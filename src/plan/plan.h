@@ -42,7 +42,10 @@ tc_status tc_plan_build_local(tc_plan *plan, const tc_csr_local *pattern, tc_str
 /* Moves what was built into the backend's memory and frees the host's copy, on failure too */
 tc_status tc_plan_upload(tc_plan *plan, tc_stream stream);
 
-/* Takes the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD) */
+/*
+  Takes the values (CSR order, local to the backend) and commits the key; counts as `verdict` (REFILL or REBUILD). May choose another kernel; the first one behind a build waits for the
+  device where these values decide that.
+*/
 tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
 
 /* Counts a hit; called once per product that found the plan current */
