@@ -228,14 +228,10 @@ static PetscErrorCode AddMatrix(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Goes on with a copy. PETSc (3.26.1) makes no submatrix of one whose original, a parallel matrix, was bound to the CPU: an invalid buffer for MPI, with the parent's type as well */
+/* Goes on with a copy */
 static PetscErrorCode Duplicate(Walk *W)
 {
-  PetscMPIInt size;
-
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (size > 1) PetscCall(MatBindToCPU(W->A[OURS], PETSC_FALSE));
   PetscCall(MatRandomForgetProducts(W, PETSC_FALSE));
   for (int s = 0; s < NUM_SIDES; s++) {
     PetscCall(MatDestroy(&W->earlier[s]));

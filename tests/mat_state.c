@@ -135,7 +135,7 @@ static PetscErrorCode TestBindToCPU(void)
 {
   Mat       ours, plain;
   Counts    counts;
-  PetscBool cuda;
+  PetscBool cuda, bound;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePair(&ours, &plain, &counts));
@@ -146,6 +146,16 @@ static PetscErrorCode TestBindToCPU(void)
   PetscCall(MatScale(ours, 3.0)); /* which the parent's values on the GPU do not learn */
   PetscCall(MatScale(plain, 3.0));
   PetscCall(ProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatBindToCPU true, after MatScale"));
+  for (int s = 0; s < 2; s++) { /* columns of other processes' blocks */
+    PetscInt first;
+
+    PetscCall(MatGetOwnershipRange(s ? plain : ours, &first, NULL));
+    PetscCall(MatSetOption(s ? plain : ours, MAT_KEEP_NONZERO_PATTERN, PETSC_TRUE));
+    PetscCall(MatZeroRowsColumns(s ? plain : ours, 1, &first, 2.0, NULL, NULL));
+  }
+  PetscCall(MatBoundToCPU(ours, &bound));
+  PetscCall(MatTestFact(bound, "MatZeroRowsColumns of a bound matrix leaves it bound"));
+  PetscCall(ProductCounts(ours, plain, MATTEST_REFILL, &counts, "MatBindToCPU true, after MatZeroRowsColumns"));
   PetscCall(MatBindToCPU(ours, PETSC_FALSE));
   PetscCall(ProductCounts(ours, plain, cuda ? MATTEST_REBUILD : MATTEST_HIT, &counts, "MatBindToCPU false"));
   PetscCall(ProductCounts(ours, plain, MATTEST_HIT, &counts, "MatBindToCPU false, again"));

@@ -31,6 +31,22 @@ static PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn 
 }
 
 /*
+  What PETSc (3.26.1) duplicates of a bound vector has the functions of one that is bound and does not know that it is: what parallel matrices do with such ghosts gets lost. They are not
+  bound in the meantime, then. Collective.
+*/
+static PetscErrorCode MatTCUnbind(Mat A, PetscBool *bound)
+{
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatBoundToCPU(A, bound));
+  if (!parent->mpi || !parent->cuda) *bound = PETSC_FALSE;
+  if (*bound) PetscCall(MatBindToCPU(A, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
   MatDuplicate() hands our function that shows a matrix on to the copy, and with it what else shows A, a DM's function, say. MatConvert() calls us as well and does neither that nor
   gives the copy the DM, so until then the copy shows itself as the parent's do.
 */
@@ -38,10 +54,17 @@ static PetscErrorCode MatDuplicate_AIJTCCUSPARSE(Mat A, MatDuplicateOption optio
 {
   Mat_AIJTCCUSPARSE *tc, *copy;
   PetscErrorCodeFn  *f;
+  PetscBool          bound, propagates;
 
   PetscFunctionBegin;
+  PetscCall(MatTCUnbind(A, &bound));
   PetscCall(MatTCGetParentOp(A, MATOP_DUPLICATE, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, MatDuplicateOption, Mat *))f)(A, option, B));
+  if (bound) {
+    PetscCall(MatBindToCPU(A, PETSC_TRUE));
+    PetscCall(MatGetBindingPropagates(A, &propagates));
+    if (propagates) PetscCall(MatBindToCPU(*B, PETSC_TRUE));
+  }
   PetscCall(MatTCInstallLike(A, MAT_INITIAL_MATRIX, *B));
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCContextGet(*B, &copy));
@@ -89,6 +112,19 @@ static PetscErrorCode MatBindToCPU_AIJTCCUSPARSE(Mat A, PetscBool bind)
     for (PetscInt i = 0; i < num; i++) MatTCHostIsNewer(blocks[i]);
   }
   PetscCall(MatTCInstallLike(A, MAT_REUSE_MATRIX, A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatZeroRowsColumns_AIJTCCUSPARSE(Mat A, PetscInt n, const PetscInt rows[], PetscScalar diagonal, Vec x, Vec b)
+{
+  PetscErrorCodeFn *f;
+  PetscBool         bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCUnbind(A, &bound));
+  PetscCall(MatTCGetParentOp(A, MATOP_ZERO_ROWS_COLUMNS, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const PetscInt[], PetscScalar, Vec, Vec))f)(A, n, rows, diagonal, x, b));
+  if (bound) PetscCall(MatBindToCPU(A, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -184,6 +220,7 @@ static const struct {
   {MATOP_CREATE_SUBMATRIX,   (PetscErrorCodeFn *)MatCreateSubMatrix_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CONVERT_FROM,       (PetscErrorCodeFn *)MatConvertFrom_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_TRUE },
   {MATOP_SET_FROM_OPTIONS,   (PetscErrorCodeFn *)MatSetFromOptions_AIJTCCUSPARSE,    PETSC_TRUE,  PETSC_TRUE },
+  {MATOP_ZERO_ROWS_COLUMNS,  (PetscErrorCodeFn *)MatZeroRowsColumns_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},
   {MATOP_BIND_TO_CPU,        (PetscErrorCodeFn *)MatBindToCPU_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
 };
 
