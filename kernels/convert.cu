@@ -5,7 +5,7 @@ constexpr int tc_convert_threads = 256;
 constexpr int tc_convert_ahead   = 4; // loads that a thread has in flight
 
 /*
-  tc_convert_kernel - to[i + j * ld_to] = from[i + j * ld_from], widened or rounded
+  tc_convert_kernel - to[i + j * ld_to] = from[i + j * ld_from], widened, rounded or narrowed
 
   Work:   a thread block per 1024 rows and column; one column after the other if the grid has fewer
   Lanes:  consecutive rows
@@ -49,6 +49,11 @@ extern "C" tc_status tc_widen_cuda(int64_t rows, int64_t n, const float *from, i
 extern "C" tc_status tc_round_cuda(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream)
 {
   return convert("tc_round", rows, n, from, ld_from, to, ld_to, stream);
+}
+
+extern "C" tc_status tc_narrow_cuda(int64_t n, const int64_t *from, int32_t *to, tc_stream stream)
+{
+  return n > 0 ? convert("tc_narrow", n, 1, from, n, to, n, stream) : TC_OK;
 }
 
 /* The transpose has n rows: the fewer they are, the longer the pieces of them that a thread block turns */

@@ -96,6 +96,8 @@ typedef struct {
   /* to[i + j * ld_to] = from[i + j * ld_from], i < rows, j < n, all local; exact, or rounded as tc_scalar says. Enqueue */
   tc_status (*widen)(int64_t rows, int64_t n, const float *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream);
   tc_status (*round)(int64_t rows, int64_t n, const double *from, int64_t ld_from, float *to, int64_t ld_to, tc_stream stream);
+  /* to[i] = from[i], i < n, local: ids that fit. Enqueues */
+  tc_status (*narrow)(int64_t n, const int64_t *from, int32_t *to, tc_stream stream);
   /*
     to[i + j * ld_to] = from[j + i * ld_from], i < rows, j < n: a dense block out of its transpose, all local; `to` is aligned to 16 bytes, ld_to a multiple of TC_TURNED_ROWS,
     and rows up to there become zeros. Enqueues. Errors: TC_ERR_LIMIT

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All tests: `make check`, .ci/run. Builds against an optimised and a debug PETSc and one in single precision, runs the unit tests (also with
+# All tests: `make check`, .ci/run. Builds against an optimised and a debug PETSc, one in single precision and one with 64-bit indices, runs the unit tests (also with
 # sanitizers), the PETSc-level tests and PETSc's own test cases.
 # Last line: N passed, N failed, N skipped. Status 1 on any failure.
 #
@@ -46,6 +46,16 @@ print(suite.get("tests"), suite.get("failures"), int(suite.get("skipped", 0)) + 
   clock "$name" "$begin"
 }
 
+check_variant() { # words, another PETSc, which of the tests of PETSc's level
+  local what=$1 begin=$SECONDS variant
+  read -r PETSC_DIR PETSC_ARCH <<<"$2"
+  shift 2
+  [ "$PETSC_DIR $PETSC_ARCH" != "$opt" ] || return 0
+  variant=$("$root/scripts/build.sh" release "${options[@]}") || fatal "the build $what failed"
+  clock "build $what" "$begin"
+  run_ctest "PETSc-level tests $what" "$variant" --label-regex petsc "$@"
+}
+
 run_petsc_suite() { # name, build folder
   local name=$1 build=$2 begin=$SECONDS log=$2/petsc-suite.log bad=0 numbers
   say "$name"
@@ -79,6 +89,7 @@ begin=$SECONDS
 opt=$("$root/scripts/petsc.sh" opt) || fatal "no optimised PETSc"
 debug=$("$root/scripts/petsc.sh" debug) || fatal "no debug PETSc"
 single=$("$root/scripts/petsc.sh" single) || fatal "no PETSc in single precision"
+int64=$("$root/scripts/petsc.sh" int64) || fatal "no PETSc with 64-bit indices"
 clock "PETSc" "$begin"
 
 begin=$SECONDS
@@ -97,13 +108,8 @@ ASAN_OPTIONS=detect_stack_use_after_return=0 run_ctest "unit tests with sanitize
 options=()
 has_gpu || options+=(-DAIJTCCUSPARSE_WITH_CUDA=OFF)
 
-if [ "$single" != "$opt" ]; then
-  begin=$SECONDS
-  read -r PETSC_DIR PETSC_ARCH <<<"$single"
-  build_single=$("$root/scripts/build.sh" release "${options[@]}") || fatal "the build in single precision failed"
-  clock "build in single precision" "$begin"
-  run_ctest "PETSc-level tests in single precision" "$build_single" --label-regex petsc --exclude-regex "mat_precision_np[34]"
-fi
+check_variant "in single precision" "$single" --exclude-regex "mat_precision_np[34]"
+check_variant "with 64-bit indices" "$int64" --tests-regex '^mat_.*_np[12]$' --exclude-regex "mat_precision|mat_solve|hybrid"
 
 if [ "$debug" != "$opt" ]; then
   begin=$SECONDS

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # Provides a PETSc build and prints two words, PETSC_DIR and PETSC_ARCH, on standard output (progress goes to standard error).
 #
-#   scripts/petsc.sh opt|debug|single
+#   scripts/petsc.sh opt|debug|single|int64
 #
-# opt and debug have PetscScalar = double, single is opt with PetscScalar = float.
+# opt and debug have PetscScalar = double and PetscInt = int, single is opt with PetscScalar = float, int64 opt with 64-bit indices.
 # PETSC_DIR set: that PETSc is used as it is. Otherwise the source package of PETSC_RELEASE (default 3.26.1) is fetched with pip, unpacked with its
 # test tree, configured and built in the cache folder, once per release and set of options. A build counts only when its last step, a stamp, is done.
 # Environment: PETSC_DIR, PETSC_ARCH, PETSC_RELEASE, AIJTCCUSPARSE_CACHE, CUDA_ARCH (80,90), WITH_CUDA=0, PETSC_CONFIGURE_EXTRA.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 kind=${1:-opt}
-case $kind in opt | debug | single) ;; *) die "scripts/petsc.sh: build kind '$kind', expected opt, debug or single" ;; esac
+case $kind in opt | debug | single | int64) ;; *) die "scripts/petsc.sh: build kind '$kind', expected opt, debug, single or int64" ;; esac
 
 if [ -n "${PETSC_DIR:-}" ]; then
   [ -f "$PETSC_DIR/include/petsc.h" ] || die "PETSC_DIR=$PETSC_DIR holds no include/petsc.h"
@@ -25,6 +25,7 @@ else
   options+=(--with-debugging=0 COPTFLAGS=-O3 CXXOPTFLAGS=-O3)
 fi
 [ "$kind" != single ] || options+=(--with-precision=single)
+[ "$kind" != int64 ] || options+=(--with-64-bit-indices=1)
 if [ -n "$cuda" ]; then
   options+=(--with-cuda=1 "--with-cuda-dir=$cuda" "--with-cuda-arch=$(cuda_arch)")
 else

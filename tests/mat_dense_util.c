@@ -13,11 +13,6 @@ const ProductKind *ProductKinds(void)
   return kinds;
 }
 
-PetscBool ProductIsParents(int product, PetscBool cuda)
-{
-  return (PetscBool)(cuda && product == PRODUCT_ABT && PetscDefined(USE_64BIT_INDICES) && PETSC_VERSION_GE(3, 26, 0)); /* where its pattern is not in our ids */
-}
-
 PetscErrorCode ProductCrashes(Mat A, PetscBool *crashes)
 {
   PetscInt    n;
@@ -250,7 +245,7 @@ PetscErrorCode ProductCheck(const char name[], int product, const tc_matrix *R, 
 {
   const Mat  mats[2] = {ours, plain};
   double    *numbers, worst[2];
-  PetscBool  bits, ignored, cuda, parents;
+  PetscBool  bits, ignored, cuda;
   PetscInt64 before, after;
   PetscInt   n;
 
@@ -271,9 +266,8 @@ PetscErrorCode ProductCheck(const char name[], int product, const tc_matrix *R, 
   }
   PetscCall(ProductCount(ours, &after));
   PetscCall(MatGetSize(ours, &n, NULL));
-  parents = ProductIsParents(product, cuda);
-  PetscCall(MatTestFact((PetscBool)(worst[0] <= 1 && worst[1] <= 1 && (parents ? after == before : bits && after > before)), "%s %s, %" PetscInt_FMT " columns%s: error/bound %.3f, MATAIJ %.3f%s, %" PetscInt64_FMT " of ours", name, ProductKinds()[product].name, N,
-                        reuse == MAT_REUSE_MATRIX ? ", C given" : "", worst[0], worst[1], bits || parents ? "" : ", OTHER BITS", after - before));
+  PetscCall(MatTestFact((PetscBool)(worst[0] <= 1 && worst[1] <= 1 && bits && after > before), "%s %s, %" PetscInt_FMT " columns%s: error/bound %.3f, MATAIJ %.3f%s, %" PetscInt64_FMT " of ours", name, ProductKinds()[product].name, N,
+                        reuse == MAT_REUSE_MATRIX ? ", C given" : "", worst[0], worst[1], bits ? "" : ", OTHER BITS", after - before));
   free(numbers);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

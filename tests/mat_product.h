@@ -21,9 +21,6 @@ enum {
 /* Indexed by the above; A B^T exists on one process only */
 const ProductKind *ProductKinds(void);
 
-/* Is that product the parent's on the GPU, and its bits? */
-PetscBool ProductIsParents(int, PetscBool);
-
 /* PETSc 3.25 ends in a segmentation fault, for plain MATAIJ, too, where a process has no row of B but needs those of others: would A B? */
 PetscErrorCode ProductCrashes(Mat, PetscBool *);
 

@@ -326,6 +326,39 @@ static void check_rounding(const tc_backend *backend)
   device_free(&back);
 }
 
+/* Ids in 32 bits, between others that stay as they are, for more of them than thread blocks have in hand at once */
+static void check_narrow(const tc_backend *backend)
+{
+  static const int32_t nums[] = {0, 1, 1023, 1024, 1025, 70000};
+
+  for (size_t i = 0; i < sizeof nums / sizeof *nums; ++i) {
+    const int64_t n  = nums[i];
+    int64_t      *wide     = host_bytes((size_t)(n + 1) * sizeof *wide);
+    int32_t      *expected = host_bytes((size_t)(n + 2) * sizeof *expected), *result = host_bytes((size_t)(n + 2) * sizeof *result);
+    void         *from, *to;
+    char          name[40];
+
+    for (int64_t k = 0; k < n; ++k) wide[k] = k % 2 ? INT32_MAX - k : k;
+    for (int64_t k = 0; k < n; ++k) expected[k + 1] = (int32_t)wide[k];
+    expected[0] = expected[n + 1] = -77;
+    for (int64_t k = 0; k < n + 2; ++k) result[k] = -77;
+    device_check(backend, backend->alloc((size_t)(n + 1) * sizeof *wide, &from), "alloc");
+    device_check(backend, backend->alloc((size_t)(n + 2) * sizeof *result, &to), "alloc");
+    device_check(backend, backend->upload(from, wide, (size_t)n * sizeof *wide, NULL), "upload");
+    device_check(backend, backend->upload(to, result, (size_t)(n + 2) * sizeof *result, NULL), "upload");
+    device_check(backend, backend->narrow(n, from, (int32_t *)to + 1, NULL), "narrow");
+    device_check(backend, backend->synchronize(NULL), "synchronize");
+    device_check(backend, backend->download(result, to, (size_t)(n + 2) * sizeof *result, NULL), "download");
+    snprintf(name, sizeof name, "%d ids", nums[i]);
+    fact(memcmp(result, expected, (size_t)(n + 2) * sizeof *result) == 0, "narrow", name, "the same in 32 bits");
+    backend->release(from);
+    backend->release(to);
+    free(wide);
+    free(expected);
+    free(result);
+  }
+}
+
 /* A block out of its transpose, over what was not a number */
 static void check_turn(const tc_backend *backend)
 {
@@ -373,6 +406,7 @@ int main(int argc, char **args)
   if (small_only) device_repeats = 1;
   if (first == 0) {
     check_rounding(backend);
+    check_narrow(backend);
     check_turn(backend);
   }
   for (int i = first; device_case_at(small_only, i, &C); i += step) {

@@ -102,6 +102,11 @@ typedef struct {
   Vec         column_of_b, column_of_c; /* of such a product: vectors without arrays of their own */
   MatTCSide   side;    /* nothing is packed here: are the products left to the parent, and why? */
   MatTCSide   packed;  /* in a format that products with vectors do not use */
+  struct {
+    int32_t          *rows; /* NULL if there are none */
+    const tc_backend *backend;
+    tc_key            key;
+  } narrow; /* row offsets and columns in the ids of the core, for kernels that read CSR, where those of the parent are wider */
 } MatTCDense;
 
 typedef struct _MatTCGhosts MatTCGhosts;
@@ -211,11 +216,12 @@ PETSC_INTERN PetscErrorCode MatTCBuild(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, co
 typedef struct {
   tc_csr          host;
   tc_csr_local    local;
-  const PetscInt *ia, *ja; /* what the matrix gave, on the host or on the device; else NULL */
-  const int32_t  *device_row_ptr, *device_col;
-  int32_t        *narrow; /* copies, for the ids of the core and on the device; else NULL */
-  int64_t        *wide;
-  void           *uploaded, *uploaded_order;
+  const PetscInt      *ia, *ja; /* what the matrix gave, on the host or on the device; else NULL */
+  const MatTCDeviceId *device_row_ptr, *device_col;
+  int32_t             *narrow, *device_narrow; /* copies, for the ids of the core and on the device; else NULL */
+  int64_t             *wide;
+  void                *uploaded, *uploaded_order;
+  tc_stream            stream; /* on which the device's copy was made */
 } MatTCPattern;
 
 PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
@@ -223,6 +229,8 @@ PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetSizes(Mat, MatTCPattern *);
 PETSC_INTERN PetscBool      MatTCSparesDevice(Mat, const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetLocal(Mat, const tc_backend *, tc_stream, MatTCPattern *, tc_status *);
+PETSC_INTERN PetscErrorCode MatTCPatternKeep(MatTCDense *, const tc_backend *, const tc_key *, MatTCPattern *);
+PETSC_INTERN PetscErrorCode MatTCPatternForget(MatTCDense *);
 PETSC_INTERN PetscErrorCode MatTCPatternRestore(Mat, const tc_backend *, MatTCPattern *);
 
 /* reorder.c */

@@ -151,12 +151,15 @@ static inline PetscBool MatTCIsHostsAlone(Mat A)
 }
 
 /* The device pattern of a parent on the GPU, all row offsets; getting brings it up to date. 3.26 keeps it in PetscInt, the releases before in int. */
-#if PetscDefined(HAVE_CUDA) && (PETSC_VERSION_LT(3, 26, 0) || !PetscDefined(USE_64BIT_INDICES))
-  #define MATTC_DEVICE_PATTERN                       1
+#if PETSC_VERSION_LT(3, 26, 0)
+typedef int MatTCDeviceId;
+#else
+typedef PetscInt MatTCDeviceId;
+#endif
+#if PetscDefined(HAVE_CUDA)
   #define MatTCGetDevicePattern(A, row_ptr, col)     MatSeqAIJCUSPARSEGetIJ(A, PETSC_FALSE, row_ptr, col)
   #define MatTCRestoreDevicePattern(A, row_ptr, col) MatSeqAIJCUSPARSERestoreIJ(A, PETSC_FALSE, row_ptr, col)
 #else
-  #define MATTC_DEVICE_PATTERN                       0
   #define MatTCGetDevicePattern(A, row_ptr, col)     PETSC_ERR_PLIB
   #define MatTCRestoreDevicePattern(A, row_ptr, col) PETSC_ERR_PLIB
 #endif

@@ -109,6 +109,19 @@ PetscErrorCode MatTCPatternGetHost(Mat A, MatTCPattern *P)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same from what the parent has on the device, in memory of the stream, offsets first: a kernel that begins early may read them before it waits */
+static tc_status MatTCNarrowRows(const tc_backend *backend, tc_stream stream, MatTCPattern *P)
+{
+  const int64_t rows = (int64_t)P->local.num_rows + 1, entries = P->local.nnz;
+  void         *narrow;
+
+  TC_CALL(tc_from_backend(backend, backend->take((size_t)(rows + entries) * sizeof(*P->device_narrow), &narrow, stream)));
+  P->stream        = stream;
+  P->device_narrow = (int32_t *)narrow;
+  TC_CALL(tc_from_backend(backend, backend->narrow(rows, (const int64_t *)(const void *)P->device_row_ptr, P->device_narrow, stream)));
+  return tc_from_backend(backend, backend->narrow(entries, (const int64_t *)(const void *)P->device_col, P->device_narrow + rows, stream));
+}
+
 /* Moves row offsets and columns from the host into one allocation of the backend */
 static tc_status MatTCUploadRows(const tc_backend *backend, const int32_t *row_ptr, const int32_t *col, tc_stream stream, MatTCPattern *P)
 {
@@ -178,9 +191,15 @@ PetscErrorCode MatTCPatternGetSizes(Mat A, MatTCPattern *P)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static void MatTCSetLocalRows(MatTCPattern *P, const int32_t *rows)
+{
+  P->local.row_ptr = rows;
+  P->local.col     = rows + P->local.num_rows + 1;
+}
+
 /*
-  The same in the backend's memory, on a GPU what the parent has there already, if its ids are those of the core and it is to have it. A failure goes into `status`; the pattern has to be
-  restored in any case.
+  The same in the backend's memory, on a GPU what the parent has there already, if it is to have it, or what was kept of its pattern. A failure goes into `status`; the pattern has to
+  be restored in any case.
 */
 PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream stream, MatTCPattern *P, tc_status *status)
 {
@@ -190,11 +209,26 @@ PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatTCPatternGetSizes(A, P));
-  if (!host && MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc)) {
+  if (tc->dense.narrow.rows && tc->dense.narrow.backend == backend) {
+    tc_key key;
+
+    PetscCall(MatTCGetKey(A, tc, &key));
+    if (MatTCSamePattern(&tc->dense.narrow.key, &key)) {
+      MatTCSetLocalRows(P, tc->dense.narrow.rows);
+      if (!host) *status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* behind the product that made it */
+      PetscFunctionReturn(PETSC_SUCCESS);
+    }
+  }
+  if (!host && !MatTCSparesDevice(A, tc)) {
     PetscCall(MatTCGetDevicePattern(A, &P->device_row_ptr, &P->device_col));
-    P->local.row_ptr = P->device_row_ptr;
-    P->local.col     = P->device_col;
-    *status          = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream()));
+    *status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream()));
+    if (sizeof(MatTCDeviceId) == sizeof(int32_t)) {
+      P->local.row_ptr = (const int32_t *)P->device_row_ptr;
+      P->local.col     = (const int32_t *)P->device_col;
+    } else if (*status == TC_OK) {
+      *status = MatTCNarrowRows(backend, stream, P);
+      if (*status == TC_OK) MatTCSetLocalRows(P, P->device_narrow);
+    }
   } else {
     const int32_t *row_ptr, *col;
 
@@ -206,6 +240,32 @@ PetscErrorCode MatTCPatternGetLocal(Mat A, const tc_backend *backend, tc_stream 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has a narrowed pattern stay for the products to come */
+PetscErrorCode MatTCPatternKeep(MatTCDense *dense, const tc_backend *backend, const tc_key *key, MatTCPattern *P)
+{
+  int32_t **rows = backend == tc_backend_host() ? &P->narrow : &P->device_narrow;
+
+  PetscFunctionBegin;
+  if (!*rows) PetscFunctionReturn(PETSC_SUCCESS); /* nothing was narrowed now */
+  PetscCall(MatTCPatternForget(dense));
+  dense->narrow.rows    = *rows;
+  dense->narrow.backend = backend;
+  dense->narrow.key     = *key;
+  *rows                 = NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCPatternForget(MatTCDense *dense)
+{
+  PetscFunctionBegin;
+  if (dense->narrow.rows && dense->narrow.backend != tc_backend_host()) {
+    dense->narrow.backend->release(dense->narrow.rows);
+    dense->narrow.rows = NULL;
+  }
+  PetscCall(PetscFree(dense->narrow.rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatTCPatternRestore(Mat A, const tc_backend *backend, MatTCPattern *P)
 {
   PetscBool done;
@@ -213,6 +273,7 @@ PetscErrorCode MatTCPatternRestore(Mat A, const tc_backend *backend, MatTCPatter
   PetscFunctionBegin;
   if (P->uploaded) backend->release(P->uploaded);
   if (P->uploaded_order) backend->release(P->uploaded_order);
+  if (P->device_narrow) (void)backend->give(P->device_narrow, P->stream); /* else it is lost, and the product is not */
   PetscCall(PetscFree(P->narrow));
   PetscCall(PetscFree(P->wide));
   if (P->ia) PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, NULL, &P->ia, &P->ja, &done));

@@ -103,7 +103,7 @@ static PetscErrorCode MatTCParentProductKeepsA(Mat A, const MatTCParent *parent,
 }
 
 /*
-  Is the product with n columns ours, that of a sequential matrix? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern in our ids, since that is read until tiles pay.
+  Is the product with n columns ours, that of a sequential matrix? On the GPU A^T B needs a packed transpose that has a kernel, and A B^T the parent's pattern, since that is read until tiles pay.
 */
 PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType type, PetscInt n, PetscBool *ours)
 {
@@ -117,7 +117,7 @@ PetscErrorCode MatTCProductIsOurs(Mat A, Mat_AIJTCCUSPARSE *tc, MatProductType t
   if (n > INT32_MAX) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->dense.side, &backend, &key, &stream, ours));
   if (!*ours || backend == tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
-  if (type == MATPRODUCT_ABt) *ours = (PetscBool)(MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc));
+  if (type == MATPRODUCT_ABt) *ours = (PetscBool)!MatTCSparesDevice(A, tc);
   else if (type == MATPRODUCT_AtB) {
     if (!MatTCSharesPacked(tc)) *ours = PETSC_FALSE;
     else PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_TRANSPOSE], &backend, &key, &stream, ours));

@@ -11,6 +11,7 @@ static PetscErrorCode MatTCDenseFree(MatTCDense *dense)
   PetscFunctionBegin;
   if (dense->spmm) dense->retired += tc_spmm_count(dense->spmm);
   tc_spmm_destroy(&dense->spmm);
+  PetscCall(MatTCPatternForget(dense));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -59,11 +60,12 @@ typedef struct {
   void                  *widened; /* a copy of them in double precision, if there has to be one */
 } MatTCSource;
 
-static PetscErrorCode MatTCSourceFromCSR(Mat A, const MatTCDense *dense, const tc_backend *backend, tc_stream stream, MatTCSource *S, tc_status *status)
+static PetscErrorCode MatTCSourceFromCSR(Mat A, MatTCDense *dense, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
   PetscFunctionBegin;
   S->borrowed = PETSC_TRUE;
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &S->pattern, status));
+  if (*status == TC_OK) PetscCall(MatTCPatternKeep(dense, backend, key, &S->pattern));
   if (backend == tc_backend_host()) PetscCall(MatSeqAIJGetArrayRead(A, &S->values));
   else PetscCall(MatTCGetDeviceValues(A, &S->values));
   S->csr.csr = MatTCRowsOf(&S->pattern);
@@ -190,7 +192,7 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, int
   S->kernel = tc_spmm_find(tc->dense.spmm, "csr_transposed");
   if (S->kernel) {
     PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
-    if (*status == TC_OK) PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, stream, S, status));
+    if (*status == TC_OK) PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, key, stream, S, status));
     if (*status == TC_OK) *status = tc_spmm_longest_column(tc->dense.spmm, &S->csr.csr, &S->csr.longest_column);
     S->view = &S->csr;
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -224,10 +226,10 @@ static PetscErrorCode MatTCAwaitBreakEven(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern has other ids than ours, or is not to be on the device, CSR would have to be copied for every product. */
+/* For the others: what is chosen, or CSR if that cannot be packed. Where the parent's pattern is not to be on the device, CSR would have to be copied for every product. */
 static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, PetscBool b_transposed, const tc_backend *backend, const tc_key *key, tc_stream stream, MatTCSource *S, tc_status *status)
 {
-  const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || (MATTC_DEVICE_PATTERN && !MatTCSparesDevice(A, tc)));
+  const PetscBool at_hand = (PetscBool)(backend == tc_backend_host() || !MatTCSparesDevice(A, tc));
 
   PetscFunctionBegin;
   PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
@@ -242,7 +244,7 @@ static PetscErrorCode MatTCSourceGet(Mat A, Mat_AIJTCCUSPARSE *tc, int32_t n, Pe
     if (S->view) PetscFunctionReturn(PETSC_SUCCESS);
     S->kernel = tc_spmm_find(tc->dense.spmm, "csr");
   }
-  PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, stream, S, status));
+  PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, key, stream, S, status));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -334,7 +336,7 @@ PetscErrorCode MatTCDenseLookAhead(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool squar
 
   PetscFunctionBegin;
   PetscCall(MatTCDenseBegin(A, tc, square, &backend, &key, &stream, &usable, &status));
-  if (!usable || backend == tc_backend_host() || !MATTC_DEVICE_PATTERN || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!usable || backend == tc_backend_host() || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
   if (status == TC_OK && !tc_spmm_has_seen(tc->dense.spmm, &key)) {
     PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
     if (status == TC_OK) {

@@ -240,6 +240,14 @@ static tc_status host_round(int64_t rows, int64_t n, const double *from, int64_t
   return TC_OK;
 }
 
+static tc_status host_narrow(int64_t n, const int64_t *from, int32_t *to, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host narrowing: a fault was asked for");
+  for (int64_t i = 0; i < n; ++i) to[i] = (int32_t)from[i];
+  return TC_OK;
+}
+
 static tc_status host_turn(int32_t rows, int32_t n, const double *from, int64_t ld_from, double *to, int64_t ld_to, tc_stream stream)
 {
   enum { TILE = 16 };
@@ -269,7 +277,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_turn, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_narrow, host_turn, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }
