@@ -4,7 +4,7 @@
 #
 #   OUT=<folder for results> gpu-kit/run.sh all
 #
-# Environment: as for `make check`; KIT_DEBUG=0 leaves the debug PETSc out, KIT_SUITE=0 PETSc's own test cases, KIT_GPUAWARE=0 the CUDA-aware MPI.
+# Environment: as for `make check`; KIT_DEBUG=0 leaves the debug PETSc out, KIT_INT64=0 that with 64-bit indices, KIT_SUITE=0 PETSc's own test cases, KIT_GPUAWARE=0 the CUDA-aware MPI.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 kit=$root/gpu-kit
 stage=$kit/stage
@@ -20,9 +20,9 @@ device_tests() { # build folder
   ctest --test-dir "$1" --show-only --label-regex '^device$' | sed -n 's/^ *Test *#[0-9]*: //p'
 }
 
-# one flavour: libraries, programs of the project, PETSc's own test cases
-pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
-  local kind=$2 build to=$stage/$1 library program source flags
+# one flavour: libraries, programs of the project, PETSc's own test cases; of int64 the tests of PETSc's level alone
+pack_flavour() { # opt|debug|int64, release|debug, PETSC_DIR and PETSC_ARCH
+  local kind=$2 build to=$stage/$1 library program source flags more
   read -r PETSC_DIR PETSC_ARCH <<<"$3"
   export PETSC_DIR PETSC_ARCH
   grep -q 'define PETSC_HAVE_CUDA 1' "$PETSC_DIR/$PETSC_ARCH/include/petscconf.h" || die "PETSC_ARCH=$PETSC_ARCH has no CUDA"
@@ -30,7 +30,10 @@ pack_flavour() { # opt|debug, release|debug, PETSC_DIR and PETSC_ARCH
   mkdir -p "$to/lib" "$to/bin"
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
   for library in libaijtccusparse libaijtccusparse_cuda launch_log; do strip -g -o "$to/lib/$library.so" "$build/lib/$library.so"; done
-  for program in tcbench ex2 ex3 ex4 $(device_tests "$build") $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
+  more=
+  [ "$1" = int64 ] || more="tcbench ex2 ex3 ex4 $(device_tests "$build")"
+  for program in $more $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
+  [ "$1" != int64 ] || return 0
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)
   for source in ksp/ksp/tutorials/ex45.c ksp/ksp/tutorials/ex56.c snes/tutorials/ex19.c; do
     program=$(basename "$source" .c)
@@ -88,15 +91,18 @@ operators() { # PETSC_DIR and PETSC_ARCH; prints the folder
 }
 
 opt=$("$root/scripts/petsc.sh" opt)
-debug=$opt
+debug=$opt int64=$opt
 [ "${KIT_DEBUG:-1}" = 0 ] || debug=$("$root/scripts/petsc.sh" debug)
+[ "${KIT_INT64:-1}" = 0 ] || int64=$("$root/scripts/petsc.sh" int64)
 pack_flavour opt release "$opt"
 [ "$debug" = "$opt" ] || pack_flavour debug debug "$debug"
+[ "$int64" = "$opt" ] || pack_flavour int64 release "$int64"
 [ "${KIT_GPUAWARE:-1}" = 0 ] || pack_cuda_mpi
 matrices=${AIJTCCUSPARSE_MATRICES:-$root/../shared/matrices}
 if [ -d "$matrices" ]; then cp "$matrices"/*.mtx* "$stage/matrices"; else say "no folder of matrices ($matrices): the kit goes without"; fi
 operators=$(operators "$opt")
 cp "$operators"/*.petsc.gz "$stage/matrices"
+gunzip "$stage"/matrices/*.gz
 cp "$root/scripts/gpu-kit/solvers.sh" "$root/scripts/gpu-kit/bench.sh" "$root/scripts/gpu-kit/limited.py" "$root/scripts/gpu-kit/by_rows.py" "$root/bench/cusparselt.py" "$stage"
 mpicc -O2 -s -shared -fPIC "$root/scripts/gpu-kit/stack.c" -o "$stage/libstack.so"
 "$root/scripts/report-digest.sh" >"$stage/report/digest"
