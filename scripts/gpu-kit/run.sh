@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the GPU kit: OUT=<folder for results> run.sh [STAGE ...]
 #
-#   tests      the project's PETSc-level tests on 1 to 4 processes that share the GPU, the kernels, both with optimised and (some) with debug PETSc
+#   tests      the project's PETSc-level tests on 1 to 4 processes that share the GPU, the kernels, the former with the optimised PETSc and (some) with the debug one and 64-bit indices
 #   gpuaware   the kit's CUDA-aware Open MPI passes device memory on; some mat_* programs with it and -use_gpu_aware_mpi 1
 #   suite      PETSc's own test cases
 #   sanitize   compute-sanitizer memcheck and racecheck on every kernel
