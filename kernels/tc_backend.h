@@ -64,7 +64,13 @@ typedef struct {
   tc_status (*warm_up)(tc_scalar scalar);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
-  /* The same for dense blocks; those of a format are in the order of preference, which the plan may know better */
+  /*
+    z = A x (y == NULL) or z = y + sign A x straight from CSR, `val` [nnz] of the scalar of the vectors; else as tc_spmv_fn, with the same bits. `scratch`: so many bytes, local, for a matrix of
+    nnz entries, zeros before the first product, which nobody else uses. The host has it in F64 alone. Enqueues
+  */
+  size_t (*spmv_csr_scratch)(int64_t nnz);
+  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, void *scratch, tc_stream stream);
+  /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);
   /* One row for every format */
   const tc_converter *(*converters)(int *num);

@@ -38,7 +38,7 @@ struct tc_output {
   double   sign;
 };
 
-/* Sum over the lanes of a warp, always paired 16, 8, 4, 2, 1 apart; every lane gets it. The host's butterfly() adds in the same order. */
+/* Sum over the lanes of a warp, always paired 16, 8, 4, 2, 1 apart; every lane gets it. The host's tc_add_lanes() adds in the same order. */
 __device__ __forceinline__ double tc_warp_sum(double v)
 {
 #pragma unroll

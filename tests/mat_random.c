@@ -123,6 +123,7 @@ static PetscErrorCode TestWalk(PetscInt seed, PetscInt n, PetscInt steps)
 
   PetscFunctionBeginUser;
   while (MatRandomOperationAt(num)) num++;
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_defer", seed % 2 ? "true" : "false"));
   PetscCall(MatRandomCreate(&W, W.A));
   for (; step < steps && so; step++) {
     const MatRandomOperation *const operation = MatRandomOperationAt(MatRandomDraw(&W, num));

@@ -9,11 +9,17 @@ static struct {
   int passed, failed, skipped;
 } count;
 
+static const char defer[] = "-mat_aijtccusparse_defer";
+
 PetscErrorCode MatTestBegin(int *argc, char ***args, const char help[])
 {
+  PetscBool given;
+
   PetscFunctionBeginUser;
   PetscCall(PetscInitialize(argc, args, NULL, help));
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
+  PetscCall(PetscOptionsHasName(NULL, NULL, defer, &given));
+  if (!given) PetscCall(PetscOptionsSetValue(NULL, defer, "false"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -18,7 +18,7 @@ typedef struct {
   PetscObjectId id; /* of the object that counts */
 } MatTestCounts;
 
-/* PetscInitialize(), and our types registered; the other prints the summary, finalizes and returns what main() has to */
+/* PetscInitialize(), and our types registered; unless the command line says else, matrices without a prefix are packed at their first product. The other prints the summary, finalizes and returns what main() has to */
 PetscErrorCode MatTestBegin(int *, char ***, const char[]);
 int            MatTestEnd(void);
 

@@ -1,5 +1,6 @@
 #include "dasp_host.h"
 #include "../../kernels/tc_dasp.h"
+#include "host_rows.h"
 #include <math.h>
 #include <string.h>
 

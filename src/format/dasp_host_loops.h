@@ -3,22 +3,15 @@
   The order of the additions is that of the device kernels (kernels/spmv_dasp.cu): docs/formats.md, "The order of the additions".
 */
 
-/* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
-TARGET static inline void NAME(finish)(double sum, int32_t row, const double *y, double *z, int sign)
-{
-  sum += 0.0;
-  z[row] = y == NULL ? sum : sign > 0 ? y[row] + sum : y[row] - sum;
-}
-
 TARGET static inline void NAME(finish_rows)(SUMS sum, const int32_t *row, int32_t num, const double *y, double *z, int sign)
 {
   double row_sum[TC_DASP_TILE_ROWS];
 
   STORE(row_sum, sum);
   if (num == TC_DASP_TILE_ROWS) {
-    for (int g = 0; g < TC_DASP_TILE_ROWS; ++g) NAME(finish)(row_sum[g], row[g], y, z, sign);
+    for (int g = 0; g < TC_DASP_TILE_ROWS; ++g) tc_finish_row(row_sum[g], row[g], y, z, sign);
   } else {
-    for (int g = 0; g < num; ++g) NAME(finish)(row_sum[g], row[g], y, z, sign);
+    for (int g = 0; g < num; ++g) tc_finish_row(row_sum[g], row[g], y, z, sign);
   }
 }
 
@@ -41,14 +34,6 @@ TARGET static inline SUMS NAME(tile)(SUMS sum, const double *val, const int32_t 
   return sum;
 }
 
-TARGET static inline double NAME(butterfly)(double chain[32])
-{
-  for (int half = 16; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) chain[i] += chain[i + half];
-  }
-  return chain[0];
-}
-
 TARGET static double NAME(segment)(const tc_dasp *D, int32_t segment, const double *x, int near)
 {
   enum { TILES = TC_DASP_CHAINS / TC_DASP_TILE_ROWS };
@@ -60,7 +45,7 @@ TARGET static double NAME(segment)(const tc_dasp *D, int32_t segment, const doub
     for (int j = 0; j < TILES && s + TC_DASP_TILE_SLOTS * j < D->segment_ptr[segment + 1]; ++j) sum[j] = NAME(tile)(sum[j], D->val + s + TC_DASP_TILE_SLOTS * j, D->col + s + TC_DASP_TILE_SLOTS * j, x, near);
   }
   for (int j = 0; j < TILES; ++j) STORE(chain + TC_DASP_TILE_ROWS * j, sum[j]);
-  return (NAME(butterfly)(chain) + NAME(butterfly)(chain + 32)) + (NAME(butterfly)(chain + 64) + NAME(butterfly)(chain + 96));
+  return (tc_add_lanes(chain) + tc_add_lanes(chain + 32)) + (tc_add_lanes(chain + 64) + tc_add_lanes(chain + 96));
 }
 
 TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const double *y, double *z, int sign, int near)
@@ -68,12 +53,12 @@ TARGET static void NAME(long_rows)(const tc_dasp *D, const double *x, const doub
   for (int32_t r = 0; r < D->num_long; ++r) {
     const int32_t first = D->long_ptr[r], end = D->long_ptr[r + 1];
 
-    if (end - first == 1) NAME(finish)(NAME(segment)(D, first, x, near), D->row_id[r], y, z, sign);
+    if (end - first == 1) tc_finish_row(NAME(segment)(D, first, x, near), D->row_id[r], y, z, sign);
     else {
       double lane[32] = {0};
 
       for (int32_t s = first; s < end; ++s) lane[(s - first) % 32] += NAME(segment)(D, s, x, near);
-      NAME(finish)(NAME(butterfly)(lane), D->row_id[r], y, z, sign);
+      tc_finish_row(tc_add_lanes(lane), D->row_id[r], y, z, sign);
     }
   }
 }
@@ -143,7 +128,7 @@ TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y
   NAME(short_rows)(D, (tc_dasp_section){D->slot_pair13, D->num_pair13, D->row_pair13}, 1, x, y, z, sign, near);
   NAME(short_rows)(D, (tc_dasp_section){D->slot_four, D->num_four, D->row_four}, 4, x, y, z, sign, near);
   NAME(short_rows)(D, (tc_dasp_section){D->slot_pair22, D->num_pair22, D->row_pair22}, 2, x, y, z, sign, near);
-  for (int32_t i = 0; i < D->num_one; ++i) NAME(finish)(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z, sign);
+  for (int32_t i = 0; i < D->num_one; ++i) tc_finish_row(D->val[D->slot_one + i] * x[D->col[D->slot_one + i]], id[D->row_one + i], y, z, sign);
   if (y != z) {
     for (int32_t i = 0; i < D->num_empty; ++i) z[id[D->row_empty + i]] = y ? y[id[D->row_empty + i]] : 0.0;
   }

@@ -74,21 +74,6 @@ TC_INLINE void fetch_next(const slice *A, int32_t k)
 #endif
 }
 
-/* The last step of every row. Adding +0.0 turns -0.0 into +0.0, so that the result does not tell how many padding slots were added up. */
-TC_INLINE void finish(double sum, int32_t row, const double *y, double *z, int sign)
-{
-  sum += 0.0;
-  z[row] = y == NULL ? sum : sign > 0 ? y[row] + sum : y[row] - sum;
-}
-
-TC_INLINE double butterfly(double chain[32])
-{
-  for (int half = 16; half > 0; half /= 2) {
-    for (int i = 0; i < half; ++i) chain[i] += chain[i + half];
-  }
-  return chain[0];
-}
-
 /* The NEAR, below, of instruction sets that have no better one: every place follows the one before */
 typedef struct {
   int fits;

@@ -68,7 +68,7 @@ TARGET static double NAME(segment_sum)(const tc_hybrid *H, const tc_hybrid_segme
 
     for (int i = 0; i < TC_HYBRID_BLOCK; ++i) chain[i / CHAINS][i % CHAINS] *= scale;
   }
-  return (butterfly(chain[0]) + butterfly(chain[1])) + (butterfly(chain[2]) + butterfly(chain[3]));
+  return (tc_add_lanes(chain[0]) + tc_add_lanes(chain[1])) + (tc_add_lanes(chain[2]) + tc_add_lanes(chain[3]));
 }
 
 TARGET static void NAME(long_rows)(const tc_hybrid *H, const double *x, const double *y, double *z, int sign)
@@ -76,12 +76,12 @@ TARGET static void NAME(long_rows)(const tc_hybrid *H, const double *x, const do
   for (int32_t r = 0; r < H->num_long; ++r) {
     const int32_t first = H->long_first[r], end = H->long_first[r + 1];
 
-    if (end - first == 1) finish(NAME(segment_sum)(H, &H->segment[first], x), H->row_id[r], y, z, sign);
+    if (end - first == 1) tc_finish_row(NAME(segment_sum)(H, &H->segment[first], x), H->row_id[r], y, z, sign);
     else {
       double lane[32] = {0};
 
       for (int32_t s = first; s < end; ++s) lane[(s - first) % 32] += NAME(segment_sum)(H, &H->segment[s], x);
-      finish(butterfly(lane), H->row_id[r], y, z, sign);
+      tc_finish_row(tc_add_lanes(lane), H->row_id[r], y, z, sign);
     }
   }
 }
@@ -175,7 +175,7 @@ TARGET static void NAME(slices)(const tc_hybrid *H, const double *x, const doubl
       if (A.whole[q] < A.longest[q]) NAME(rest_of_group)(H, &A, q, x, row_sum);
     }
     for (int lane = 0; lane < A.num_rows && A.value_kind == TC_HYBRID_F16; ++lane) row_sum[lane] *= tc_power_of_two(A.exponent[lane]);
-    for (int lane = 0; lane < A.num_rows; ++lane) finish(row_sum[lane], A.row[lane], y, z, sign);
+    for (int lane = 0; lane < A.num_rows; ++lane) tc_finish_row(row_sum[lane], A.row[lane], y, z, sign);
   }
 }
 

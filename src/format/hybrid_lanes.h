@@ -4,13 +4,7 @@
 */
 #pragma once
 #include "../../kernels/tc_hybrid.h"
-
-/* Into callers for whom parameters are constants */
-#if defined(__GNUC__)
-  #define TC_INLINE __attribute__((always_inline)) static inline
-#else
-  #define TC_INLINE static inline
-#endif
+#include "host_rows.h"
 
 typedef struct {
   int32_t   first[TC_HYBRID_SLICE_ROWS], count[TC_HYBRID_SLICE_ROWS];

@@ -14,6 +14,7 @@
 .  -mat_aijtccusparse_arithmetic (auto|mma|fma)        - units of the GPU, see `MatAIJTCCUSPARSESetArithmetic()`
 .  -mat_aijtccusparse_precision (fp64|fp32|tf32|bf16|fp16) - of products with vectors and dense matrices, see `MatAIJTCCUSPARSESetPrecision()`
 .  -mat_aijtccusparse_eager (true|false)               - pack the pattern at assembly, see `MatAIJTCCUSPARSESetEager()`
+.  -mat_aijtccusparse_defer (true|false)               - multiply straight from CSR until packing pays, see `MatAIJTCCUSPARSESetDefer()`
 .  -mat_aijtccusparse_keep_csr (true|false)            - have the CSR arrays on the GPU, too, see `MatAIJTCCUSPARSESetKeepCSR()`
 .  -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies with dense matrices, see `MatAIJTCCUSPARSESetSpMM()`
 .  -mat_aijtccusparse_spmm_exact_nonfinite (true|false) - see `MatAIJTCCUSPARSESetSpMMExactNonfinite()`

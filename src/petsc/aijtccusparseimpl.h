@@ -8,6 +8,7 @@
 #include "compat.h"
 #include "../plan/choose.h"
 #include "../plan/spmm.h"
+#include "../plan/straight.h"
 #include "../plan/transpose.h"
 
 /* On an assembled matrix MatSetType() converts only if the new name begins with the present one, else it starts anew: these begin with the names of all parents */
@@ -42,7 +43,7 @@ typedef struct {
   MatAIJTCCUSPARSESpMV       spmv;
   MatAIJTCCUSPARSEArithmetic arithmetic;
   MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
-  PetscBool                  eager, drop_csr;
+  PetscBool                  eager, at_once, drop_csr; /* at_once: packing does not wait until it pays */
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
@@ -86,6 +87,8 @@ typedef struct {
   tc_stream               stream;        /* of the last product */
   double                  conversion_ms; /* of the last rebuild, without waiting for its end where there is no trial */
   MatTCTrial              trial;         /* of the matrix itself, not of its transpose */
+  tc_straight             straight;      /* products straight from CSR, likewise */
+  PetscBool               may_wait, waits; /* may packing wait, and does it? Then the product at hand is such a one */
 } MatTCSide;
 
 typedef enum {
@@ -190,8 +193,13 @@ PETSC_INTERN PetscErrorCode MatMultTranspose_AIJTCCUSPARSE(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 
+PETSC_INTERN PetscErrorCode MatTCMultiply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_csr_local *, const PetscScalar *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int, Vec, Vec, Vec, PetscBool *);
+
+/* straight.c */
+PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);

@@ -35,6 +35,7 @@ PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *tc, MatTCSide *side)
   side->prepared = PETSC_FALSE;
   side->declined = PETSC_FALSE;
   PetscCall(PetscMemzero(&side->trial, sizeof(side->trial)));
+  tc_straight_reset(&side->straight);
   PetscCall(MatTCStageRelease(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -118,7 +119,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
 {
   PetscOptions options;
   const char  *prefix;
-  PetscBool    keep_csr = PETSC_TRUE;
+  PetscBool    keep_csr = PETSC_TRUE, defer = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(settings, sizeof(*settings)));
@@ -128,6 +129,8 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_arithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum *)&settings->arithmetic, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_precision", MatAIJTCCUSPARSEPrecisions, (PetscEnum *)&settings->precision, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_eager", &settings->eager, NULL));
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_defer", &defer, NULL));
+  settings->at_once = (PetscBool)!defer;
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_keep_csr", &keep_csr, NULL));
   settings->drop_csr = (PetscBool)!keep_csr;
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
@@ -144,7 +147,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   MatTCSettings           settings;
   MatAIJTCCUSPARSEBackend backend;
   PetscErrorCodeFn       *f;
-  PetscBool               propagate = PETSC_TRUE, keep_csr, has_backend, has_propagate;
+  PetscBool               propagate = PETSC_TRUE, keep_csr, defer, has_backend, has_propagate;
   const char             *prefix;
 
   PetscFunctionBegin;
@@ -157,6 +160,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   backend  = parent->cuda ? MAT_AIJTCCUSPARSE_BACKEND_CUDA : MAT_AIJTCCUSPARSE_BACKEND_HOST;
   settings = tc->settings;
   keep_csr = (PetscBool)!settings.drop_csr;
+  defer    = (PetscBool)!settings.at_once;
   PetscOptionsBegin(PetscObjectComm((PetscObject)A), prefix, "AIJTCCUSPARSE matrix", "Mat");
   PetscOptionsObject->options = ((PetscObject)A)->options;
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &has_backend));
@@ -164,6 +168,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_arithmetic", "Units of the GPU that multiply", "MatAIJTCCUSPARSESetArithmetic", MatAIJTCCUSPARSEArithmetics, (PetscEnum)settings.arithmetic, (PetscEnum *)&settings.arithmetic, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_precision", "Of products with vectors and dense matrices", "MatAIJTCCUSPARSESetPrecision", MatAIJTCCUSPARSEPrecisions, (PetscEnum)settings.precision, (PetscEnum *)&settings.precision, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_defer", "Multiply straight from CSR until packing pays", "MatAIJTCCUSPARSESetDefer", defer, &defer, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_keep_csr", "Have the CSR arrays on the GPU, too", "MatAIJTCCUSPARSESetKeepCSR", keep_csr, &keep_csr, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
@@ -175,6 +180,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
     PetscCall(PetscInfo(A, "-mat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n"));
   }
   settings.drop_csr = (PetscBool)!keep_csr;
+  settings.at_once  = (PetscBool)!defer;
   if (has_propagate) PetscCall(MatTCSetPropagationFor(A, propagate));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);

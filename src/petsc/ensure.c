@@ -224,7 +224,7 @@ static PetscErrorCode MatTCRefillFromHost(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSid
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Makes what is packed for that side current. `ready` is false when the parent has to serve. */
+/* Makes what is packed for that side current. `ready` is false when the parent has to serve, or the product is to be one straight from CSR, as `waits` tells then. */
 PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_stream *stream, PetscBool *ready)
 {
   const tc_backend  *backend;
@@ -247,13 +247,14 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
     /* another stream than last time: what it was filled on is ordered before the parent's stream */
     if (*stream != side->stream && backend->wait(*stream, MatTCGetParentStream()) != TC_OK) PetscCall(MatTCFail(A, tc, side, "ordering of streams", backend->last_error()));
   } else {
-    if (verdict == TC_CACHE_REBUILD && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
+    if (side->may_wait && !side->prepared) PetscCall(MatTCAwaits(A, tc, side, backend, &key, verdict, &side->waits));
+    if (verdict == TC_CACHE_REBUILD && !side->waits && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
     side->prepared = PETSC_FALSE;
-    if (!side->declined) PetscCall((sent ? MatTCRefillFromHost : MatTCRefill)(A, tc, side, backend, values, &key, verdict, *stream));
+    if (!side->declined && !side->waits) PetscCall((sent ? MatTCRefillFromHost : MatTCRefill)(A, tc, side, backend, values, &key, verdict, *stream));
   }
   side->stream = *stream;
   if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
   else PetscCall(MatTCRestoreDeviceValues(A, &values));
-  *ready = (PetscBool)!side->declined;
+  *ready = (PetscBool)(!side->declined && !side->waits);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

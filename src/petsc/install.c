@@ -97,6 +97,25 @@ static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, cons
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The parent's result is of the parent's type: of sequential matrices it makes one of MATSEQAIJ and converts that, so that propagation does not come to it */
+static PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat A, MatReuse reuse, Mat *B)
+{
+  Mat_AIJTCCUSPARSE *tc, *own;
+  MatTCSettings      settings = {0};
+  PetscErrorCodeFn  *f;
+  PetscBool          ours;
+
+  PetscFunctionBegin;
+  PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) settings = tc->settings; /* in place it goes */
+  PetscCall(MatTCGetParentOp(A, MATOP_TRANSPOSE, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, MatReuse, Mat *))f)(A, reuse, B));
+  PetscCall(MatTCContextGet(*B, &own));
+  if (ours && tc) PetscCall(MatTCInstall(*B, own && reuse == MAT_REUSE_MATRIX ? NULL : &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* While a matrix is bound, the parent changes the values of the host without telling that those of the GPU are older (PETSc 3.26.1, MatScale() and others) */
 static PetscErrorCode MatBindToCPU_AIJTCCUSPARSE(Mat A, PetscBool bind)
 {
@@ -218,6 +237,7 @@ static const struct {
   {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CREATE_SUBMATRICES, (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE, PETSC_FALSE, PETSC_FALSE},
   {MATOP_CREATE_SUBMATRIX,   (PetscErrorCodeFn *)MatCreateSubMatrix_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_TRANSPOSE,          (PetscErrorCodeFn *)MatTranspose_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CONVERT_FROM,       (PetscErrorCodeFn *)MatConvertFrom_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_TRUE },
   {MATOP_SET_FROM_OPTIONS,   (PetscErrorCodeFn *)MatSetFromOptions_AIJTCCUSPARSE,    PETSC_TRUE,  PETSC_TRUE },
   {MATOP_ZERO_ROWS_COLUMNS,  (PetscErrorCodeFn *)MatZeroRowsColumns_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},

@@ -4,10 +4,12 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current. `done` is false when that failed: z is to be computed anew. */
-PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+/*
+  z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows and values given. `done` is false when that failed: z is
+  to be computed anew.
+*/
+PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_csr_local *rows, const PetscScalar *val, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
-  const tc_backend *backend  = tc_plan_backend(side->plan);
   const PetscBool   host     = (PetscBool)(backend == tc_backend_host());
   const PetscBool   in_place = (PetscBool)(y == z);
   MatTCArray        ax, ay, az;
@@ -20,7 +22,9 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
   PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, z, in_place ? MATTC_READ_WRITE : MATTC_WRITE, stream, &az, &status));
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
-    status = tc_plan_spmv(side->plan, ax.local, !y ? NULL : in_place ? az.local : ay.local, az.local, sign, stream);
+    const PetscScalar *to = !y ? NULL : in_place ? az.local : ay.local;
+
+    status = rows ? tc_straight_multiply(&side->straight, backend, rows, MATTC_SCALAR, val, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));
@@ -37,6 +41,14 @@ PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sig
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same with what is packed */
+PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCMultiply(A, tc, side, tc_plan_backend(side->plan), NULL, NULL, sign, x, y, z, stream, done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The same with a sequential matrix, which need not be current; what is not of its transpose may be the parent's by choice */
 PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
 {
@@ -49,7 +61,14 @@ PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, 
   *done = PETSC_FALSE;
   if (chosen) PetscCall(MatTCTrialLost(A, tc, &lost));
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
+  side->may_wait = chosen;
+  side->waits    = PETSC_FALSE;
   PetscCall(MatTCEnsure(A, tc, side, &stream, done));
+  side->may_wait = PETSC_FALSE;
+  if (side->waits) {
+    PetscCall(MatTCStraight(A, tc, side, sign, x, y, z, stream, done));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   if (*done) PetscCall(MatTCApply(A, tc, side, sign, x, y, z, stream, done));
   if (*done && chosen) PetscCall(MatTCTrialCount(A, tc, x, y, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);

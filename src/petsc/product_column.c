@@ -108,6 +108,7 @@ PetscErrorCode MatTCColumnProduct(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend
   PetscCall(ierr); /* B and C are theirs again who own them */
   PetscCall(PetscLogEventEnd(MATTC_Dense, args->C, 0, 0, 0));
   if (ours) ++tc->dense.retired;
-  if (ours && side->plan && tc_plan_kernel(side->plan)) tc->dense.column = tc_plan_kernel(side->plan)->name; /* a trial may have ended with the parent */
+  if (ours && side->waits) tc->dense.column = "tc_spmv_csr";
+  else if (ours && side->plan && tc_plan_kernel(side->plan)) tc->dense.column = tc_plan_kernel(side->plan)->name; /* a trial may have ended with the parent */
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -15,6 +15,7 @@ typedef enum {
   SUM_PACKED,
   SUM_DECLINED,
   SUM_LOST,
+  SUM_STRAIGHT,
   NUM_SUMS
 } Sum;
 
@@ -45,6 +46,7 @@ static PetscErrorCode MatTCAddUp(const MatTCSide *side, PetscInt64 sum[NUM_SUMS]
   }
   if (side->declined) sum[SUM_DECLINED]++;
   if (side->trial.result.theirs) sum[SUM_LOST]++;
+  sum[SUM_STRAIGHT] += side->straight.count;
   MatTCGetCounters(side, &counters);
   sum[SUM_HITS] += counters.hits;
   sum[SUM_REFILLS] += counters.refills;
@@ -149,6 +151,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "%shits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", head, t[SUM_HITS], t[SUM_REFILLS], t[SUM_REBUILDS]));
     PetscCall(MatTCViewSide(tc, names[s], words[s], t, viewer));
   }
+  if (total[MATTC_FORWARD][SUM_STRAIGHT]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid\n", total[MATTC_FORWARD][SUM_STRAIGHT]));
   if (!total[MATTC_FORWARD][SUM_PACKED] && !total[MATTC_FORWARD][SUM_DECLINED] && !total[MATTC_FORWARD][SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
   PetscCall(MatTCViewProducts(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -42,6 +42,22 @@ static const tc_kernel *host_kernels(int *num)
   return kernels;
 }
 
+static size_t host_spmv_csr_scratch(int64_t nnz)
+{
+  (void)nnz;
+  return 0;
+}
+
+static tc_status host_spmv_csr(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, void *scratch, tc_stream stream)
+{
+  const tc_csr_view rows = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = A->row_ptr, .col = A->col, .val = val};
+
+  (void)scratch, (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
+  TC_CHECK(scalar == TC_SCALAR_F64, TC_ERR_UNSUPPORTED, "the host multiplies floats over packed formats alone");
+  return tc_spmv_csr_host(&rows, x, y, z, sign);
+}
+
 static tc_status dasp_refill_host(const void *view, const double *csr_val)
 {
   const tc_dasp *D = view;
@@ -277,7 +293,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, host_kernels, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_narrow, host_turn, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, host_kernels, host_spmv_csr_scratch, host_spmv_csr, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, host_copy, host_copy, host_zero, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_narrow, host_turn, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

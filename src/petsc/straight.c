@@ -1,0 +1,130 @@
+/*
+  Products with a vector straight from the CSR that the parent has, with the bits of packed ones, until packing pays: with `auto` and in double precision, of the matrix itself, where that is
+  to be had anyway. Patterns that are packed ahead of their first product do not wait.
+*/
+#include "aijtccusparseimpl.h"
+
+/*@
+  MatAIJTCCUSPARSESetDefer - Does a matrix of type `MATAIJTCCUSPARSE` multiply straight from CSR until packing pays?
+
+  Logically Collective; `defer` must contain common value
+
+  Input Parameters:
++ A     - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- defer - `PETSC_FALSE` to pack a new pattern, and take new values over, at the first product with a vector
+
+  Options Database Key:
+. -mat_aijtccusparse_defer (true|false) - default `true`
+
+  Level: intermediate
+
+  Notes:
+  Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
+  type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
+  before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way.
+
+  It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
+  as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetEager()`, `MatAIJTCCUSPARSEGetStraightProducts()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetDefer(Mat A, PetscBool defer)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscValidLogicalCollectiveBool(A, defer, 2);
+  if (tc) tc->settings.at_once = (PetscBool)!defer;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSEGetStraightProducts - How many products with vectors were straight from CSR, since packing would not have paid?
+
+  Not Collective
+
+  Input Parameter:
+. A - the matrix
+
+  Output Parameter:
+. products - their number, for a parallel matrix that of the two blocks of this process; zero for a matrix that is not of type `MATAIJTCCUSPARSE`
+
+  Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetDefer()`, `MatAIJTCCUSPARSEGetCounters()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSEGetStraightProducts(Mat A, PetscInt64 *products)
+{
+  Mat      blocks[2];
+  PetscInt num;
+
+  PetscFunctionBegin;
+  PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscAssertPointer(products, 2);
+  *products = 0;
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    Mat_AIJTCCUSPARSE *tc;
+
+    PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
+    if (tc) *products += tc->side[MATTC_FORWARD].straight.count;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *backend)
+{
+  return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
+}
+
+/* What is not packed with these values is to be: not now? */
+PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, PetscBool *waits)
+{
+  tc_straight *S     = &side->straight;
+  const char  *later = verdict == TC_CACHE_REBUILD ? "packing" : "new values";
+  tc_counters  counters;
+  PetscInt     m;
+
+  PetscFunctionBegin;
+  if (!MatTCMayWait(tc, backend)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  MatTCGetCounters(side, &counters);
+  *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m);
+  if (!*waits) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
+  else if (S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* `done` is false when that failed: z is to be computed anew */
+PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+{
+  const tc_backend  *backend;
+  const PetscScalar *values;
+  tc_status          status = TC_OK;
+  tc_key             key;
+  PetscBool          host;
+  MatTCPattern       P;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
+  host = (PetscBool)(backend == tc_backend_host());
+  PetscCall(MatTCGetKey(A, tc, &key));
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
+  if (status == TC_OK) PetscCall(MatTCPatternKeep(&tc->dense, backend, &key, &P));
+  if (host) PetscCall(MatSeqAIJGetArrayRead(A, &values));
+  else PetscCall(MatTCGetDeviceValues(A, &values));
+  if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
+  if (!side->plan) side->nonempty_rows = P.local.num_rows; /* not counted, for a count of operations */
+  if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &P.local, values, sign, x, y, z, stream, done));
+  if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
+  if (status != TC_OK) {
+    PetscCall(MatTCFail(A, tc, side, "a product straight from CSR", tc_last_error()));
+    *done = PETSC_FALSE;
+  }
+  if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
+  else PetscCall(MatTCRestoreDeviceValues(A, &values));
+  PetscCall(MatTCPatternRestore(A, backend, &P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

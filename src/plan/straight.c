@@ -1,0 +1,84 @@
+#include "straight.h"
+#include <string.h>
+
+/*
+  Milliseconds that packing takes, and new values where a pattern is packed, and what a packed product gains over one straight from CSR. On the host by matrices whose rows have 3 to 81 entries, of which
+  those whose rows are alike gain less, down to a tenth: docs/performance-uses.md.
+*/
+static const struct {
+  double conversion, conversion_entry, conversion_row; // once, per entry, per row
+  double refill, refill_entry;
+  double gain, gain_entry, gain_row;
+} prices[] = {
+  [0] = {0.1, 6.0e-9, 4.0e-8, 0.010, 2.7e-9, 0.002, 4.0e-9, 0},      // a device: one H200
+  [1] = {0, 4.5e-6, 4.0e-6, 0, 0.6e-6, 0, 0.15e-6, 0.7e-6}, // the host: one core, Zen 4
+};
+
+static const double early = 0.5; // a new pattern is packed when so much of a conversion has been lost: most matrices are made for a solver
+
+static int same_values(const tc_key *a, const tc_key *b)
+{
+  return a->id == b->id && a->pattern == b->pattern && a->nnz == b->nnz && a->state == b->state && a->values == b->values && a->generation == b->generation && a->holder == b->holder;
+}
+
+int tc_straight_serves(const tc_backend *backend, tc_scalar scalar)
+{
+  return scalar == TC_SCALAR_F64 || backend != tc_backend_host();
+}
+
+int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows)
+{
+  const int    p       = backend == tc_backend_host();
+  const double entries = (double)key->nnz, refill = prices[p].refill + prices[p].refill_entry * entries, gain = prices[p].gain + prices[p].gain_entry * entries + prices[p].gain_row * num_rows;
+
+  if (!S->asked || !same_values(&S->key, key)) {
+    S->followed  = S->asked;
+    S->asked     = 1;
+    S->before_ms = gain * (double)(S->products + hits - S->hits);
+    S->key       = *key;
+    S->products  = 0;
+    S->hits      = hits;
+    S->missed_ms = 0;
+  }
+  S->cost_ms = refill;
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += early * (prices[p].conversion + prices[p].conversion_entry * entries + prices[p].conversion_row * num_rows);
+  S->missed_ms += gain;
+  if ((S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
+    S->hits = hits - 1; // this one is packed, too
+    return 1;
+  }
+  ++S->products;
+  return 0;
+}
+
+/* The memory of the products, empty */
+static tc_status prepare(tc_straight *S, const tc_backend *backend, int64_t entries, tc_stream stream)
+{
+  const size_t bytes = backend->spmv_csr_scratch(entries);
+
+  if (S->backend == backend && S->entries == entries) return TC_OK;
+  if (S->backend != NULL) S->backend->release(S->scratch);
+  S->scratch = NULL;
+  S->backend = NULL;
+  TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &S->scratch)));
+  S->backend = backend;
+  S->entries = entries;
+  return bytes > 0 ? tc_from_backend(backend, backend->zero(S->scratch, bytes, stream)) : TC_OK;
+}
+
+tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  TC_CALL(prepare(S, backend, A->nnz, stream));
+  TC_CALL(tc_from_backend(backend, backend->spmv_csr(A, scalar, val, x, y, z, sign, S->scratch, stream)));
+  ++S->count;
+  return TC_OK;
+}
+
+void tc_straight_reset(tc_straight *S)
+{
+  const int64_t count = S->count;
+
+  if (S->backend != NULL) S->backend->release(S->scratch);
+  memset(S, 0, sizeof *S);
+  S->count = count;
+}

@@ -1,0 +1,37 @@
+/*
+  tc_straight - products of one matrix with vectors straight from CSR, as long as what they lose against packed ones is less than packing takes. A matrix that gets other values after every
+  product, or that few products are made with, is never packed then; one that is multiplied often loses half a conversion more.
+*/
+#pragma once
+#include "plan.h"
+
+typedef struct {
+  tc_key            key;       // of the values last asked about
+  int               asked, followed; // there are such, and there were others before
+  int64_t           products;  // straight from CSR with them
+  int64_t           hits;      // counted when they came
+  double            before_ms; // what packed products with the values before them gained, or would have
+  double            missed_ms, cost_ms; // what products with these lose, and until when
+  int64_t           count;     // of all products, kept by tc_straight_reset()
+  const tc_backend *backend;   // of the memory between products, and for how many entries it is laid out
+  void             *scratch;
+  int64_t           entries;
+} tc_straight;
+
+/*
+  Is what is asked of a plan, `verdict`, REFILL or REBUILD for `key`, to be done now, for a matrix of so many rows? Once for each product whose values are not packed. `hits`: products so far that found
+  their values packed. As the values before got so many products that packing paid, it is taken to pay at once; otherwise once the products straight from CSR have lost as much.
+*/
+int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows);
+
+/* Can that backend multiply so with vectors of that scalar? */
+int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
+
+/*
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar. Memory is allocated once for
+  each number of entries; no synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
+*/
+tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream);
+
+/* Forgets all but the count of products, and gives the memory back */
+void tc_straight_reset(tc_straight *straight);
