@@ -26,6 +26,13 @@ typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default st
 */
 typedef tc_status (*tc_spmv_fn)(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream);
 
+/* What products straight from CSR keep, of a matrix of so many entries */
+typedef struct {
+  void    *scratch; // local, zeros before the first product, which nobody else uses
+  int32_t *seen;    // of the host's memory that kernels reach, too; gets `pattern` when a product has found that there are no long rows
+  int32_t  pattern; // a number for the pattern, another one than those before it
+} tc_spmv_csr_memory;
+
 /* One row of the kernel table */
 typedef struct {
   const char   *name; // name of the launcher
@@ -65,11 +72,11 @@ typedef struct {
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*
-    z = A x (y == NULL) or z = y + sign A x straight from CSR, `val` [nnz] of the scalar of the vectors; else as tc_spmv_fn, with the same bits. `scratch`: so many bytes, local, for a matrix of
-    nnz entries, zeros before the first product, which nobody else uses. The host has it in F64 alone. Enqueues
+    z = A x (y == NULL) or z = y + sign A x straight from CSR, `val` [nnz] of the scalar of the vectors; else as tc_spmv_fn, with the same bits. The first: bytes of
+    scratch. The host has it in F64 alone, and needs no memory. Enqueues
   */
   size_t (*spmv_csr_scratch)(int64_t nnz);
-  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, void *scratch, tc_stream stream);
+  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
   /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);
   /* One row for every format */

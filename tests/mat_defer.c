@@ -105,7 +105,7 @@ static PetscErrorCode SameBits(Mat A, Mat B, PetscBool *same)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Each time with new values, so that what packing would have gained never adds up; then until it is packed */
+/* From the first products on until it is packed, and after that */
 static PetscErrorCode TestBits(const char name[], const tc_matrix *S)
 {
   Mat        A, B;
@@ -167,8 +167,9 @@ static PetscErrorCode TestHistory(void)
   tc_matrix  S;
   Mat        A;
   Vec        x, y;
-  PetscInt64 straight[2], refills[2], rebuilds[2], products;
-  PetscBool  shown;
+  PetscInt64 straight[2], refills[2], rebuilds[2], products = 0;
+  PetscMPIInt size;
+  PetscBool   shown;
 
   PetscFunctionBeginUser;
   PetscCall(MatTestGenerate("stencil7", 10, &S));
@@ -203,6 +204,14 @@ static PetscErrorCode TestHistory(void)
   }
   PetscCall(Packed(A, &refills[1], &rebuilds[1]));
   PetscCall(MatTestFact((PetscBool)(refills[1] == refills[0]), "one product with new values after another: %" PetscInt64_FMT " refills", refills[1] - refills[0]));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) { /* PETSc makes new blocks, of which nothing is known */
+    PetscCall(MatTestSkip("a new pattern after many products: one process only"));
+    PetscCall(VecDestroy(&x));
+    PetscCall(VecDestroy(&y));
+    PetscCall(MatDestroy(&A));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   for (int i = 0; i < 2000; i++) PetscCall(MatMult(A, x, y));
   PetscCall(ChangePattern(A));
   PetscCall(Straight(A, &straight[0]));
@@ -236,7 +245,7 @@ static PetscErrorCode TestAskedFor(void)
   PetscCall(MatCreateVecs(A[0], &x, &y));
   PetscCall(MatTestRandom(x, 3, NULL));
   for (int m = 0; m < 4; m++) {
-    PetscInt64 products;
+    PetscInt64 products = 0;
 
     PetscCall(MatMult(A[m], x, y));
     PetscCall(Straight(A[m], &products));

@@ -117,7 +117,7 @@ PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int 
   else PetscCall(MatTCGetDeviceValues(A, &values));
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
   if (!side->plan) side->nonempty_rows = P.local.num_rows; /* not counted, for a count of operations */
-  if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &P.local, values, sign, x, y, z, stream, done));
+  if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &key, &P.local, values, sign, x, y, z, stream, done));
   if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
   if (status != TC_OK) {
     PetscCall(MatTCFail(A, tc, side, "a product straight from CSR", tc_last_error()));

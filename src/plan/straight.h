@@ -13,9 +13,9 @@ typedef struct {
   double            before_ms; // what packed products with the values before them gained, or would have
   double            missed_ms, cost_ms; // what products with these lose, and until when
   int64_t           count;     // of all products, kept by tc_straight_reset()
-  const tc_backend *backend;   // of the memory between products, and for how many entries it is laid out
-  void             *scratch;
-  int64_t           entries;
+  const tc_backend  *backend;  // of the memory between products, and what it is laid out for
+  tc_spmv_csr_memory memory;
+  tc_key             laid_out;
 } tc_straight;
 
 /*
@@ -28,10 +28,10 @@ int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar. Memory is allocated once for
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar. `key`: of the pattern. Memory is allocated once for
   each number of entries; no synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
 */
-tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream);
+tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
 /* Forgets all but the count of products, and gives the memory back */
 void tc_straight_reset(tc_straight *straight);
