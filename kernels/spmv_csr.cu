@@ -8,7 +8,7 @@
           go into a queue, by segments, for the kernel behind
   Lanes:  entries, values and x, are loaded by all threads into shared memory, neighbours together; then a thread adds up what of its own row is there, in the order
           of CSR
-  Arrays: row_ptr [num_rows + 1], col, val [nnz] in the scalar of the vectors; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
+  Arrays: row_ptr [num_rows + 1], col, val [nnz] in the scalar of the vectors, perm [nnz] or NULL, where in val an entry's value is; x [num_cols]; y (may be NULL, may be z), z [num_rows]; all device
   Writes: z once for each short row, but not that of a row without entries where y is z; the queue, which is empty before. Two products with one queue must not overlap.
   Launch: 128 threads per block, 17 KB of shared memory.  Needs: sm_70.  Source: the order of additions is that of docs/formats.md
 */
@@ -71,24 +71,37 @@ static __device__ __forceinline__ void tc_straight_put(int32_t row, int32_t leng
   }
 }
 
-/* A chain of a segment of `num` entries, which begins with `val` and `col` */
-template <typename V>
-static __device__ __forceinline__ double tc_straight_sum_chain(int32_t num, const V *val, const int32_t *col, const V *x)
+/* Values in the order of CSR, or where a permutation says: those of the matrix in a product with its transpose */
+template <typename V, bool permuted>
+struct tc_straight_values {
+  const V       *val;
+  const int32_t *perm;
+
+  __device__ __forceinline__ V operator[](int64_t e) const
+  {
+    if constexpr (permuted) return __ldg(val + tc_load_stream(perm + e));
+    return tc_load_stream(val + e);
+  }
+};
+
+/* A chain of a segment of `num` entries, which begins with entry `begin` */
+template <typename V, bool permuted>
+static __device__ __forceinline__ double tc_straight_sum_chain(int32_t num, int32_t begin, const tc_straight_values<V, permuted> &val, const int32_t *col, const V *x)
 {
   double chain = 0.0;
 
   for (int32_t e = tc_straight_chain * static_cast<int32_t>(threadIdx.x); e < num; e += tc_straight_chain * tc_straight_threads) {
 #pragma unroll
     for (int k = 0; k < tc_straight_chain; ++k) {
-      if (e + k < num) chain = fma(static_cast<double>(tc_load_stream(val + e + k)), tc_load_vector(x + tc_load_stream(col + e + k)), chain);
+      if (e + k < num) chain = fma(static_cast<double>(val[begin + e + k]), tc_load_vector(x + tc_load_stream(col + begin + e + k)), chain);
     }
   }
   return chain;
 }
 
 /* What a thread adds up of its row, entries own_from .. own_to - 1, with those of all rows from entry `from` to entry `to`, none of them long */
-template <typename V>
-static __device__ __forceinline__ double tc_straight_add(double sum, int32_t from, int32_t to, int32_t own_from, int32_t own_to, const int32_t *col, const V *val, const V *x)
+template <typename V, bool permuted>
+static __device__ __forceinline__ double tc_straight_add(double sum, int32_t from, int32_t to, int32_t own_from, int32_t own_to, const int32_t *col, const tc_straight_values<V, permuted> &val, const V *x)
 {
   constexpr int     places = tc_straight_tile + tc_straight_tile / tc_warp_size;
   __shared__ double factor[places], element[places];
@@ -104,7 +117,7 @@ static __device__ __forceinline__ double tc_straight_add(double sum, int32_t fro
       const int32_t e = t + k * tc_straight_threads;
 
       c[k] = e < num ? tc_load_stream(col + tile + e) : -1;
-      v[k] = e < num ? tc_load_stream(val + tile + e) : V(0);
+      v[k] = e < num ? val[tile + e] : V(0);
     }
 #pragma unroll
     for (int k = 0; k < tc_straight_ahead; ++k) {
@@ -134,8 +147,8 @@ static __device__ __forceinline__ double tc_straight_add(double sum, int32_t fro
   return sum;
 }
 
-template <typename V>
-static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_kernel(int32_t num_rows, int32_t rows, const int32_t *row_ptr, const int32_t *col, const V *val, const V *x, const __grid_constant__ tc_output<V> out, const __grid_constant__ tc_straight_queue Q)
+template <typename V, bool permuted>
+static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_kernel(int32_t num_rows, int32_t rows, const int32_t *row_ptr, const int32_t *col, const __grid_constant__ tc_straight_values<V, permuted> val, const V *x, const __grid_constant__ tc_output<V> out, const __grid_constant__ tc_straight_queue Q)
 {
   constexpr int       warps = tc_straight_threads / tc_warp_size;
   __shared__ int32_t  begin[tc_straight_threads + 1];
@@ -188,8 +201,8 @@ static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_kernel
           in it, `seen`, in the memory of the host, gets the number of the pattern.
   Launch: 128 threads per block, a few words of shared memory; begins early.  Needs: sm_70.  Source: as above
 */
-template <typename V>
-static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_segments_kernel(const int32_t *row_ptr, const int32_t *col, const V *val, const V *x, const __grid_constant__ tc_output<V> out, const __grid_constant__ tc_straight_queue Q, int32_t *seen, int32_t pattern)
+template <typename V, bool permuted>
+static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_segments_kernel(const int32_t *row_ptr, const int32_t *col, const __grid_constant__ tc_straight_values<V, permuted> val, const V *x, const __grid_constant__ tc_output<V> out, const __grid_constant__ tc_straight_queue Q, int32_t *seen, int32_t pattern)
 {
   __shared__ int32_t ends[2], row_id;
 
@@ -204,7 +217,7 @@ static __global__ void __launch_bounds__(tc_straight_threads) tc_spmv_csr_segmen
       ends[1] = first + (length - 1) / tc_straight_segment + 1;
       row_id  = row;
     }
-    const double chain = tc_straight_sum_chain(min(tc_straight_segment, length - at), val + begin + at, col + begin + at, x);
+    const double chain = tc_straight_sum_chain(min(tc_straight_segment, length - at), begin + at, val, col, x);
 
     __syncthreads();
     tc_finish_segment<tc_straight_threads>(chain, true, s, 0, tc_long_rows{ends, &row_id, Q.partial, Q.arrived + first}, out);
@@ -225,11 +238,12 @@ static int32_t tc_straight_rows(const tc_csr_local *A, const tc_device_size *siz
   return rows < tc_straight_least ? tc_straight_least : rows > tc_straight_threads ? tc_straight_threads : static_cast<int32_t>(rows);
 }
 
-template <typename V>
-static tc_status straight(const char *name, const tc_csr_local *A, const void *val, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+template <typename V, bool permuted>
+static tc_status straight(const char *name, const tc_csr_local *A, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
   const tc_output<V>      out = {static_cast<const V *>(y), static_cast<V *>(z), static_cast<double>(sign)};
-  const V                *values = static_cast<const V *>(val), *vector = static_cast<const V *>(x);
+  const tc_straight_values<V, permuted> values = {static_cast<const V *>(val), perm};
+  const V                *vector = static_cast<const V *>(x);
   const tc_straight_queue Q    = tc_straight_queue_of(memory->scratch, A->nnz);
   const int64_t           most = A->num_cols >= tc_straight_long && *static_cast<volatile int32_t *>(memory->seen) != memory->pattern ? tc_straight_most(A->nnz) : 0;
   const cudaStream_t      s    = static_cast<cudaStream_t>(stream);
@@ -239,8 +253,8 @@ static tc_status straight(const char *name, const tc_csr_local *A, const void *v
   TC_CALL(tc_size_of_device(name, &size));
   rows   = tc_straight_rows(A, size);
   blocks = tc_straight_segment_waves * size->num_sms;
-  TC_CALL(tc_launch(name, tc_spmv_csr_kernel<V>, (A->num_rows + static_cast<int64_t>(rows) - 1) / rows, tc_straight_threads, s, A->num_rows, rows, A->row_ptr, A->col, values, vector, out, Q));
-  return most > 0 ? tc_launch_early(name, tc_spmv_csr_segments_kernel<V>, most < blocks ? most : blocks, tc_straight_threads, 0, s, A->row_ptr, A->col, values, vector, out, Q, memory->seen, memory->pattern) : TC_OK;
+  TC_CALL(tc_launch(name, tc_spmv_csr_kernel<V, permuted>, (A->num_rows + static_cast<int64_t>(rows) - 1) / rows, tc_straight_threads, s, A->num_rows, rows, A->row_ptr, A->col, values, vector, out, Q));
+  return most > 0 ? tc_launch_early(name, tc_spmv_csr_segments_kernel<V, permuted>, most < blocks ? most : blocks, tc_straight_threads, 0, s, A->row_ptr, A->col, values, vector, out, Q, memory->seen, memory->pattern) : TC_OK;
 }
 
 extern "C" size_t tc_spmv_csr_scratch_cuda(int64_t nnz)
@@ -248,7 +262,9 @@ extern "C" size_t tc_spmv_csr_scratch_cuda(int64_t nnz)
   return (sizeof(double) + 3 * sizeof(int32_t)) * static_cast<size_t>(tc_straight_most(nnz)) + 2 * sizeof(int32_t);
 }
 
-extern "C" tc_status tc_spmv_csr_cuda(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+extern "C" tc_status tc_spmv_csr_cuda(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
-  return (scalar == TC_SCALAR_F64 ? straight<double> : straight<float>)("tc_spmv_csr", A, val, x, y, z, sign, memory, stream);
+  const auto multiply = scalar == TC_SCALAR_F64 ? perm ? straight<double, true> : straight<double, false> : perm ? straight<float, true> : straight<float, false>;
+
+  return multiply("tc_spmv_csr", A, val, perm, x, y, z, sign, memory, stream);
 }

@@ -72,11 +72,11 @@ typedef struct {
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*
-    z = A x (y == NULL) or z = y + sign A x straight from CSR, `val` [nnz] of the scalar of the vectors; else as tc_spmv_fn, with the same bits. The first: bytes of
-    scratch. The host has it in F64 alone, and needs no memory. Enqueues
+    z = A x (y == NULL) or z = y + sign A x straight from CSR, the value of entry e val[e], or val[perm[e]] unless that is NULL, of the scalar of the vectors; else as tc_spmv_fn, with the
+    same bits. The first: bytes of scratch. The host has it in F64 alone, and needs no memory. Enqueues
   */
   size_t (*spmv_csr_scratch)(int64_t nnz);
-  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
+  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
   /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);
   /* One row for every format */

@@ -127,6 +127,52 @@ static PetscErrorCode TestBits(const char name[], const tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static int num_transposed, num_straight; /* matrices, and those of them whose transpose was multiplied straight from CSR */
+
+/* New values before every product with the transpose; those of matrices on a GPU are added up by PETSc from three processes on, in no order */
+static PetscErrorCode TestTransposed(const char name[], const tc_matrix *S)
+{
+  Mat         A, B;
+  Vec         x, y, z[2];
+  PetscInt64  straight;
+  PetscMPIInt size;
+  PetscBool   defers, cuda, same = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(Create(S, PETSC_TRUE, &A));
+  PetscCall(Create(S, PETSC_FALSE, &B));
+  PetscCall(Defers(A, &defers));
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatCreateVecs(A, &y, &x));
+  for (int s = 0; s < 2; s++) PetscCall(VecDuplicate(y, &z[s]));
+  PetscCall(MatTestRandom(x, 3, NULL));
+  PetscCall(MatTestRandom(y, 4, NULL));
+  for (int i = 0; i < 8; i++) {
+    PetscBool equal;
+
+    for (int s = 0; s < 2; s++) {
+      PetscCall(MatTestPoison(z[s]));
+      if (i % 2) PetscCall(MatMultTransposeAdd(s ? B : A, x, y, z[s]));
+      else PetscCall(MatMultTranspose(s ? B : A, x, z[s]));
+    }
+    PetscCall(VecEqual(z[0], z[1], &equal));
+    same = (PetscBool)(same && (equal || (cuda && size > 2)));
+    PetscCall(MatScale(A, 1.5));
+    PetscCall(MatScale(B, 1.5));
+  }
+  PetscCall(Straight(A, &straight));
+  num_transposed++;
+  if (straight > 0 || !defers) num_straight++;
+  PetscCall(MatTestFact(same, "%s: %s bits as packed at once with the transpose; %" PetscInt64_FMT " products straight from CSR", name, same ? "same" : "OTHER", straight));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  for (int s = 0; s < 2; s++) PetscCall(VecDestroy(&z[s]));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Products with one vector, until all that multiplies is packed: how many were straight from CSR? */
 static PetscErrorCode UntilPacked(Mat A, PetscInt64 *products)
 {
@@ -285,6 +331,8 @@ int main(int argc, char **args)
 {
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(MatTestEachMatrix(TestBits));
+  PetscCall(MatTestEachMatrix(TestTransposed));
+  PetscCall(MatTestFact((PetscBool)(2 * num_straight > num_transposed), "the transposes of %d of %d matrices were multiplied straight from CSR; a product with few entries for a column pays for new values by itself", num_straight, num_transposed));
   PetscCall(TestHistory());
   PetscCall(TestAskedFor());
   PetscCall(TestFault(TC_FAULT_LAUNCH, "a launch"));

@@ -90,14 +90,24 @@ static void free_rows(const tc_backend *backend, device_rows *R)
 /* z = A x, z = y + A x, the latter in place, and z = y - A x; the values are rounded to the scalar already */
 static void check_products(const tc_backend *backend, tc_scalar scalar, const char *name, const tc_matrix *A, int repeats)
 {
-  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax", "z = y - Ax"};
+  static const char *const what[] = {"z = Ax", "z = y + Ax", "y += Ax", "z = y - Ax, values from the end to the beginning"};
   const int32_t            m = A->num_rows, n = A->num_cols;
   double                  *x = new_memory(((size_t)n + 1) * sizeof *x), *y = new_memory(((size_t)m + 1) * sizeof *y), *z = new_memory(((size_t)m + 1) * sizeof *z), *expected = new_memory(((size_t)m + 1) * sizeof *expected);
   const tc_key             key = {.id = 1, .pattern = 1, .nnz = A->nnz};
   device_rows              R = new_rows(backend, A);
   tc_straight              straight = {0};
-  device_array             dx, val = new_vector(backend, scalar, A->nnz, A->val);
+  device_array             dx, val = new_vector(backend, scalar, A->nnz, A->val), turned_val;
+  double                  *turned = new_memory(((size_t)A->nnz + 1) * sizeof *turned);
+  int32_t                 *ids = new_memory(((size_t)A->nnz + 1) * sizeof *ids);
+  void                    *perm;
 
+  for (int64_t e = 0; e < A->nnz; ++e) {
+    ids[e]    = (int32_t)(A->nnz - 1 - e);
+    turned[e] = A->val[ids[e]];
+  }
+  turned_val = new_vector(backend, scalar, A->nnz, turned);
+  device_check(backend, backend->alloc(((size_t)A->nnz + 1) * sizeof *ids, &perm), "alloc");
+  device_check(backend, backend->upload(perm, ids, ((size_t)A->nnz + 1) * sizeof *ids, NULL), "upload");
   tc_random_normal(n, 3, x);
   tc_random_normal(m, 5, y);
   for (int32_t i = 0; i < m; i += 3) y[i] = -0.0;
@@ -113,7 +123,7 @@ static void check_products(const tc_backend *backend, tc_scalar scalar, const ch
     for (int r = 0; r < repeats && same && whole; ++r) {
       device_array dy = new_vector(backend, scalar, m, y), dz = new_vector(backend, scalar, m, NULL);
 
-      device_check(backend, tc_straight_multiply(&straight, backend, &key, &R.A, scalar, val.local, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "straight");
+      device_check(backend, tc_straight_multiply(&straight, backend, &key, &R.A, scalar, add == 3 ? turned_val.local : val.local, add == 3 ? perm : NULL, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "straight");
       device_check(backend, backend->synchronize(NULL), "synchronize");
       whole = get_vector(add == 2 ? &dy : &dz, scalar, z);
       same  = tc_first_different(m, z, expected) == m;
@@ -123,9 +133,13 @@ static void check_products(const tc_backend *backend, tc_scalar scalar, const ch
     fact(same && whole, scalar, name, what[add]);
   }
   tc_straight_reset(&straight);
+  backend->release(perm);
   device_free(&dx);
   device_free(&val);
+  device_free(&turned_val);
   free_rows(backend, &R);
+  free(ids);
+  free(turned);
   free(x);
   free(y);
   free(z);
@@ -169,9 +183,9 @@ static double timed(const tc_backend *backend, tc_plan *plan, tc_straight *strai
     void  *stopwatch;
     double ms;
 
-    device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, x, NULL, z, 1, NULL), "product");
+    device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, NULL, x, NULL, z, 1, NULL), "product");
     device_check(backend, backend->time_begin(NULL, &stopwatch), "time_begin");
-    for (int i = 0; i < PRODUCTS; ++i) device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, x, NULL, z, 1, NULL), "product");
+    for (int i = 0; i < PRODUCTS; ++i) device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, NULL, x, NULL, z, 1, NULL), "product");
     device_check(backend, backend->time_end(NULL, stopwatch, &ms), "time_end");
     if (ms / PRODUCTS < best) best = ms / PRODUCTS;
   }

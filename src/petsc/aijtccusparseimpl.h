@@ -193,7 +193,15 @@ PETSC_INTERN PetscErrorCode MatMultTranspose_AIJTCCUSPARSE(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 
-PETSC_INTERN PetscErrorCode MatTCMultiply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, const tc_csr_local *, const PetscScalar *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+/* What a product straight from CSR reads: rows of the matrix, or of its transpose, and values of the matrix, by the permutation unless that is NULL */
+typedef struct {
+  tc_key             key;
+  tc_csr_local       rows;
+  const PetscScalar *values;
+  const int32_t     *perm;
+} MatTCRows;
+
+PETSC_INTERN PetscErrorCode MatTCMultiply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const MatTCRows *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int, Vec, Vec, Vec, PetscBool *);
 

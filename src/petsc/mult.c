@@ -5,10 +5,10 @@
 #include "aijtccusparseimpl.h"
 
 /*
-  z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows and values given. `done` is false when that failed: z is
+  z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows given. `done` is false when that failed: z is
   to be computed anew.
 */
-PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, const tc_csr_local *rows, const PetscScalar *val, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const MatTCRows *rows, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
   const PetscBool   host     = (PetscBool)(backend == tc_backend_host());
   const PetscBool   in_place = (PetscBool)(y == z);
@@ -24,7 +24,7 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
     if (!host) PetscCall(PetscLogGpuTimeBegin());
     const PetscScalar *to = !y ? NULL : in_place ? az.local : ay.local;
 
-    status = rows ? tc_straight_multiply(&side->straight, backend, key, rows, MATTC_SCALAR, val, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
+    status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->rows, MATTC_SCALAR, rows->values, rows->perm, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));
@@ -45,7 +45,7 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
 PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
   PetscFunctionBegin;
-  PetscCall(MatTCMultiply(A, tc, side, tc_plan_backend(side->plan), NULL, NULL, NULL, sign, x, y, z, stream, done));
+  PetscCall(MatTCMultiply(A, tc, side, tc_plan_backend(side->plan), NULL, sign, x, y, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -61,7 +61,7 @@ PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, 
   *done = PETSC_FALSE;
   if (chosen) PetscCall(MatTCTrialLost(A, tc, &lost));
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
-  side->may_wait = chosen;
+  side->may_wait = PETSC_TRUE;
   side->waits    = PETSC_FALSE;
   PetscCall(MatTCEnsure(A, tc, side, &stream, done));
   side->may_wait = PETSC_FALSE;

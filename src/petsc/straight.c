@@ -1,6 +1,6 @@
 /*
-  Products with a vector straight from the CSR that the parent has, with the bits of packed ones, until packing pays: with `auto` and in double precision, of the matrix itself, where that is
-  to be had anyway. Patterns that are packed ahead of their first product do not wait.
+  Products with a vector straight from the CSR that the parent has, with the bits of packed ones, until packing pays: with `auto` and in double precision, where that is to be had
+  anyway. Patterns that are packed ahead of their first product do not wait.
 */
 #include "aijtccusparseimpl.h"
 
@@ -21,7 +21,8 @@
   Notes:
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
   type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
-  before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way.
+  before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way. A new pattern of the transpose is packed at its first
+  product; its new values wait likewise, once two in a row had few products.
 
   It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
   as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.
@@ -40,7 +41,7 @@ PetscErrorCode MatAIJTCCUSPARSESetDefer(Mat A, PetscBool defer)
 }
 
 /*@
-  MatAIJTCCUSPARSEGetStraightProducts - How many products with vectors were straight from CSR, since packing would not have paid?
+  MatAIJTCCUSPARSEGetStraightProducts - How many products with vectors, those with the transpose included, were straight from CSR, since packing would not have paid?
 
   Not Collective
 
@@ -68,7 +69,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetStraightProducts(Mat A, PetscInt64 *products)
     Mat_AIJTCCUSPARSE *tc;
 
     PetscCall(MatTCContextGetIfOurs(blocks[i], &tc));
-    if (tc) *products += tc->side[MATTC_FORWARD].straight.count;
+    for (int s = 0; tc && s < MATTC_NUM_SIDES; s++) *products += tc->side[s].straight.count;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -78,53 +79,68 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
 }
 
-/* What is not packed with these values is to be: not now? */
+/*
+  What is not packed with these values is to be: not now? Of the transpose only new values wait, and only once two before had few products, since for that its pattern has to be there, too.
+*/
 PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, PetscBool *waits)
 {
-  tc_straight *S     = &side->straight;
-  const char  *later = verdict == TC_CACHE_REBUILD ? "packing" : "new values";
-  tc_counters  counters;
-  PetscInt     m;
+  const PetscBool transpose = (PetscBool)(side == &tc->side[MATTC_TRANSPOSE]);
+  const char     *later     = verdict == TC_CACHE_REBUILD ? "packing" : "new values";
+  tc_straight    *S         = &side->straight;
+  tc_counters     counters;
+  PetscInt        m;
 
   PetscFunctionBegin;
   if (!MatTCMayWait(tc, backend)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
   MatTCGetCounters(side, &counters);
-  *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m);
+  *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);
+  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2)) *waits = PETSC_FALSE;
   if (!*waits) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
   else if (S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows of the matrix, or of its transpose, which are kept for the products to come */
+static PetscErrorCode MatTCRowsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream, MatTCPattern *P, MatTCRows *rows, tc_status *status)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCGetKey(A, tc, &rows->key));
+  if (side->transpose && tc_transpose_has_rows(side->transpose)) PetscCall(MatTCPatternGetSizes(A, P));
+  else PetscCall(MatTCPatternGetLocal(A, backend, stream, P, status));
+  rows->rows = P->local;
+  rows->perm = NULL;
+  if (*status == TC_OK && side->transpose) *status = tc_transpose_pattern(side->transpose, &P->local, &rows->rows, &rows->perm, stream);
+  else if (*status == TC_OK) PetscCall(MatTCPatternKeep(&tc->dense, backend, &rows->key, P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* `done` is false when that failed: z is to be computed anew */
 PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
-  const tc_backend  *backend;
-  const PetscScalar *values;
-  tc_status          status = TC_OK;
-  tc_key             key;
-  PetscBool          host;
-  MatTCPattern       P;
+  const tc_backend *backend;
+  tc_status         status = TC_OK;
+  PetscBool         host;
+  MatTCPattern      P;
+  MatTCRows         rows;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
   host = (PetscBool)(backend == tc_backend_host());
-  PetscCall(MatTCGetKey(A, tc, &key));
-  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
-  if (status == TC_OK) PetscCall(MatTCPatternKeep(&tc->dense, backend, &key, &P));
-  if (host) PetscCall(MatSeqAIJGetArrayRead(A, &values));
-  else PetscCall(MatTCGetDeviceValues(A, &values));
+  PetscCall(MatTCRowsGet(A, tc, side, backend, stream, &P, &rows, &status));
+  if (host) PetscCall(MatSeqAIJGetArrayRead(A, &rows.values));
+  else PetscCall(MatTCGetDeviceValues(A, &rows.values));
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
-  if (!side->plan) side->nonempty_rows = P.local.num_rows; /* not counted, for a count of operations */
-  if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &key, &P.local, values, sign, x, y, z, stream, done));
+  if (!side->plan) side->nonempty_rows = rows.rows.num_rows; /* not counted, for a count of operations */
+  if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &rows, sign, x, y, z, stream, done));
   if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
   if (status != TC_OK) {
     PetscCall(MatTCFail(A, tc, side, "a product straight from CSR", tc_last_error()));
     *done = PETSC_FALSE;
   }
-  if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
-  else PetscCall(MatTCRestoreDeviceValues(A, &values));
+  if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &rows.values));
+  else PetscCall(MatTCRestoreDeviceValues(A, &rows.values));
   PetscCall(MatTCPatternRestore(A, backend, &P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -118,7 +118,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
   static const char *const names[MATTC_NUM_SIDES] = {"", "transpose: "};
   Mat                      blocks[2];
   PetscInt                 num;
-  PetscInt64               sum[MATTC_NUM_SIDES][NUM_SUMS] = {{0}}, total[MATTC_NUM_SIDES][NUM_SUMS];
+  PetscInt64               sum[MATTC_NUM_SIDES][NUM_SUMS] = {{0}}, total[MATTC_NUM_SIDES][NUM_SUMS], straight;
   Mat_AIJTCCUSPARSE       *tc;
   const MatTCSide         *words[MATTC_NUM_SIDES] = {NULL};
   const tc_backend        *backend;
@@ -140,6 +140,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     }
   }
   PetscCallMPI(MPI_Allreduce(sum, total, MATTC_NUM_SIDES * NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
+  straight = total[MATTC_FORWARD][SUM_STRAIGHT] + total[MATTC_TRANSPOSE][SUM_STRAIGHT];
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
   for (int s = 0; s < MATTC_NUM_SIDES; s++) {
     const PetscInt64 *t = total[s];
@@ -151,7 +152,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "%shits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", head, t[SUM_HITS], t[SUM_REFILLS], t[SUM_REBUILDS]));
     PetscCall(MatTCViewSide(tc, names[s], words[s], t, viewer));
   }
-  if (total[MATTC_FORWARD][SUM_STRAIGHT]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid\n", total[MATTC_FORWARD][SUM_STRAIGHT]));
+  if (straight) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid\n", straight));
   if (!total[MATTC_FORWARD][SUM_PACKED] && !total[MATTC_FORWARD][SUM_DECLINED] && !total[MATTC_FORWARD][SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
   PetscCall(MatTCViewProducts(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

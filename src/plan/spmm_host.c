@@ -66,7 +66,7 @@ static int lengths_repeat(const tc_csr_view *A)
   #define FETCH(pointer) (void)(pointer)
 #endif
 
-/* C = A B, or C = Y + sign A B, for columns that go without a panel; `vector`: with the bits of a product with a vector, and rows without entries copied */
+/* C = A B, or C = Y + sign A B, for columns that go without a panel; `vector`: one column, with the bits of a product with a vector, rows without entries copied */
 typedef struct {
   const tc_csr_view *A;
   const double      *b;
@@ -75,7 +75,14 @@ typedef struct {
   int64_t            ldc; // of Y, too
   const double      *y;   // NULL: none
   int                sign, vector;
+  const int32_t     *perm; // where the values of entries are, for a vector; NULL: in their order
 } few_columns;
+
+/* The value of entry e */
+TC_INLINE double value_of(const few_columns *F, int32_t e)
+{
+  return F->A->val[F->perm ? F->perm[e] : e];
+}
 
 /* By what the sums of the columns of a panel are multiplied, one after the other */
 typedef struct {
@@ -216,11 +223,12 @@ tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *str
   return TC_OK;
 }
 
-tc_status tc_spmv_csr_host(const tc_csr_view *A, const double *x, const double *y, double *z, int sign)
+tc_status tc_spmv_csr_host(const tc_csr_view *A, const int32_t *perm, const double *x, const double *y, double *z, int sign)
 {
-  const few_columns column = {A, x, 0, z, 0, y, sign, 1};
+  const few_columns column = {A, x, 0, z, 0, y, sign, 1, perm};
 
-  DISPATCH(direct, &column, 1);
+  if (perm) DISPATCH(permuted, &column);
+  else DISPATCH(direct, &column, 1);
   return TC_OK;
 }
 

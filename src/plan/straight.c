@@ -9,9 +9,9 @@ static const struct {
   double conversion, conversion_entry, conversion_row; // once, per entry, per row
   double refill, refill_entry;
   double gain, gain_entry, gain_row;
-} prices[] = {
-  [0] = {0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 3.3e-9, 0},      // a device: one H200
-  [1] = {0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.15e-6, 0.7e-6}, // the host: one core, Zen 4
+} prices[][2] = { // of the matrix, of its transpose
+  {{0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 3.3e-9, 0},      {0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 0.001, 5.5e-9, 0}},      // a device: one H200
+  {{0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.15e-6, 0.7e-6}, {0,    4.5e-6, 4.0e-6, 0,     1.1e-6, 0,     0.35e-6, 0.7e-6}}, // the host: one core, Zen 4
 };
 
 static const double early = 0.5; // a new pattern is packed when so much of a conversion has been lost: most matrices are made for a solver
@@ -31,22 +31,23 @@ int tc_straight_serves(const tc_backend *backend, tc_scalar scalar)
   return scalar == TC_SCALAR_F64 || backend != tc_backend_host();
 }
 
-int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows)
+int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
 {
-  const int    p       = backend == tc_backend_host();
-  const double entries = (double)key->nnz, refill = prices[p].refill + prices[p].refill_entry * entries, gain = prices[p].gain + prices[p].gain_entry * entries + prices[p].gain_row * num_rows;
+  const int    host    = backend == tc_backend_host(), t = transpose != 0;
+  const double entries = (double)key->nnz, refill = prices[host][t].refill + prices[host][t].refill_entry * entries, gain = prices[host][t].gain + prices[host][t].gain_entry * entries + prices[host][t].gain_row * num_rows;
 
   if (!S->asked || !same_values(&S->key, key)) {
     S->followed  = S->asked;
     S->asked     = 1;
     S->before_ms = gain * (double)(S->products + hits - S->hits);
+    S->seldom    = S->followed && S->before_ms < refill ? S->seldom + 1 : 0;
     S->key       = *key;
     S->products  = 0;
     S->hits      = hits;
     S->missed_ms = 0;
   }
   S->cost_ms = refill;
-  if (verdict == TC_CACHE_REBUILD) S->cost_ms += early * (prices[p].conversion + prices[p].conversion_entry * entries + prices[p].conversion_row * num_rows);
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += early * (prices[host][t].conversion + prices[host][t].conversion_entry * entries + prices[host][t].conversion_row * num_rows);
   S->missed_ms += gain;
   if ((S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits = hits - 1; // this one is packed, too
@@ -87,13 +88,13 @@ static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key
   return TC_OK;
 }
 
-tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream)
+tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   const tc_status status = prepare(S, backend, key, stream);
 
   if (status != TC_OK) release(S);
   TC_CALL(status);
-  TC_CALL(tc_from_backend(backend, backend->spmv_csr(A, scalar, val, x, y, z, sign, &S->memory, stream)));
+  TC_CALL(tc_from_backend(backend, backend->spmv_csr(A, scalar, val, perm, x, y, z, sign, &S->memory, stream)));
   ++S->count;
   return TC_OK;
 }

@@ -8,6 +8,7 @@
 typedef struct {
   tc_key            key;       // of the values last asked about
   int               asked, followed; // there are such, and there were others before
+  int               seldom;    // values in a row that had so few products that it did not pay
   int64_t           products;  // straight from CSR with them
   int64_t           hits;      // counted when they came
   double            before_ms; // what packed products with the values before them gained, or would have
@@ -19,19 +20,19 @@ typedef struct {
 } tc_straight;
 
 /*
-  Is what is asked of a plan, `verdict`, REFILL or REBUILD for `key`, to be done now, for a matrix of so many rows? Once for each product whose values are not packed. `hits`: products so far that found
+  Is what is asked of a plan, `verdict`, REFILL or REBUILD for `key`, to be done now, for a matrix of so many rows, or for its transpose? Once for each product whose values are not packed. `hits`: products so far that found
   their values packed. As the values before got so many products that packing paid, it is taken to pay at once; otherwise once the products straight from CSR have lost as much.
 */
-int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows);
+int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose);
 
 /* Can that backend multiply so with vectors of that scalar? */
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar. `key`: of the pattern. Memory is allocated once for
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar, values by `perm` unless that is NULL. `key`: of the pattern. Memory is allocated once for
   each number of entries; no synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
 */
-tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const void *x, const void *y, void *z, int sign, tc_stream stream);
+tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
 /* Forgets all but the count of products, and gives the memory back */
 void tc_straight_reset(tc_straight *straight);

@@ -151,6 +151,16 @@ tc_status tc_transpose_rows(tc_transpose *T, const tc_csr_local *A, tc_csr_view 
   return TC_OK;
 }
 
+tc_status tc_transpose_pattern(tc_transpose *T, const tc_csr_local *A, tc_csr_local *pattern, const int32_t **perm, tc_stream stream)
+{
+  tc_csr_view rows = {.nnz = 0};
+
+  TC_CALL(tc_transpose_rows(T, A, &rows, stream));
+  *pattern = (tc_csr_local){.num_rows = rows.num_rows, .num_cols = rows.num_cols, .nnz = rows.nnz, .row_ptr = rows.row_ptr, .col = rows.col};
+  *perm    = T->perm;
+  return TC_OK;
+}
+
 int tc_transpose_has_rows(const tc_transpose *T)
 {
   return T->row_ptr != NULL;

@@ -33,6 +33,9 @@ tc_status tc_transpose_refill(tc_transpose *transpose, const void *csr_val, cons
 tc_status tc_transpose_rows(tc_transpose *transpose, const tc_csr_local *A, tc_csr_view *rows, tc_stream stream);
 int       tc_transpose_has_rows(const tc_transpose *transpose); // is it there? Then of A only sizes are read
 
+/* The same pattern, and where in A each entry is, for products with other values than those of the last refill */
+tc_status tc_transpose_pattern(tc_transpose *transpose, const tc_csr_local *A, tc_csr_local *pattern, const int32_t **perm, tc_stream stream);
+
 /*
   A^T packed in a second format, always the same one, in F64, with the values of the last refill: for a product with many columns, too. Packed when first asked for, and refilled
   when asked for after a refill; gone with the next build. `view` is the format's struct with local pointers. Waits for the device when it packs. Errors: as
