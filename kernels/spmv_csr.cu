@@ -90,11 +90,20 @@ static __device__ __forceinline__ double tc_straight_sum_chain(int32_t num, int3
 {
   double chain = 0.0;
 
+#pragma unroll 2
   for (int32_t e = tc_straight_chain * static_cast<int32_t>(threadIdx.x); e < num; e += tc_straight_chain * tc_straight_threads) {
+    int32_t c[tc_straight_chain];
+    double  v[tc_straight_chain], element[tc_straight_chain];
+
 #pragma unroll
     for (int k = 0; k < tc_straight_chain; ++k) {
-      if (e + k < num) chain = fma(static_cast<double>(val[begin + e + k]), tc_load_vector(x + tc_load_stream(col + begin + e + k)), chain);
+      c[k] = e + k < num ? tc_load_stream(col + begin + e + k) : -1;
+      v[k] = e + k < num ? static_cast<double>(val[begin + e + k]) : 0.0;
     }
+#pragma unroll
+    for (int k = 0; k < tc_straight_chain; ++k) element[k] = tc_gather(x, c[k]);
+#pragma unroll
+    for (int k = 0; k < tc_straight_chain; ++k) chain = e + k < num ? fma(v[k], element[k], chain) : chain;
   }
   return chain;
 }

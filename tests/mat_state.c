@@ -214,6 +214,36 @@ static PetscErrorCode TestConvert(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What MatTranspose() makes is of our type, with the settings of the matrix, and is used again */
+static PetscErrorCode TestTranspose(void)
+{
+  static const char *const names[] = {"new", "used again", "in place"};
+  static const MatReuse    reuse[] = {MAT_INITIAL_MATRIX, MAT_REUSE_MATRIX, MAT_INPLACE_MATRIX};
+  Mat                      ours, plain, T[2] = {NULL, NULL};
+  Counts                   counts;
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePair(&ours, &plain, &counts));
+  PetscCall(MatAIJTCCUSPARSESetPrecision(ours, MAT_AIJTCCUSPARSE_PRECISION_FP32));
+  for (int i = 0; i < 3; i++) {
+    MatAIJTCCUSPARSEPrecision precision = MAT_AIJTCCUSPARSE_PRECISION_FP64;
+    PetscBool                 is_ours, same;
+
+    PetscCall(MatTranspose(ours, reuse[i], i == 2 ? &ours : &T[0]));
+    PetscCall(MatTranspose(plain, reuse[i], i == 2 ? &plain : &T[1]));
+    PetscCall(MatIsAIJTCCUSPARSE(i == 2 ? ours : T[0], &is_ours));
+    if (is_ours) PetscCall(MatAIJTCCUSPARSEGetPrecision(i == 2 ? ours : T[0], &precision));
+    PetscCall(MatAIJTCCUSPARSESetPrecision(i == 2 ? ours : T[0], MAT_AIJTCCUSPARSE_PRECISION_FP64));
+    PetscCall(MatTestSameProduct(i == 2 ? ours : T[0], i == 2 ? plain : T[1], &same));
+    PetscCall(MatTestFact((PetscBool)(is_ours && same && (i == 1 || precision == MAT_AIJTCCUSPARSE_PRECISION_FP32)), "MatTranspose, %s: %s type, precision %s, product %s", names[i], is_ours ? "our" : "NOT OUR", MatAIJTCCUSPARSEPrecisions[precision], same ? "right" : "WRONG"));
+    for (int s = 0; s < 2 && i < 2; s++) PetscCall(MatScale(s ? plain : ours, 3.0));
+  }
+  for (int s = 0; s < 2; s++) PetscCall(MatDestroy(&T[s]));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* PETSc makes matrices of derived types in place, of blocks, too, and keeps what it does not replace: operations of ours go on doing what the parent's do. On the host, where there are such types */
 static PetscErrorCode TestDerived(MatType type, PetscBool transpose)
 {
@@ -343,5 +373,6 @@ int main(int argc, char **args)
   PetscCall(TestHeaderReplace());
   PetscCall(TestInvalidate());
   PetscCall(TestEager());
+  PetscCall(TestTranspose());
   return MatTestEnd();
 }

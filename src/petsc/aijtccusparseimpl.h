@@ -206,7 +206,7 @@ PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, in
 PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int, Vec, Vec, Vec, PetscBool *);
 
 /* straight.c */
-PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* trial.c */

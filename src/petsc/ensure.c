@@ -247,10 +247,11 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
     /* another stream than last time: what it was filled on is ordered before the parent's stream */
     if (*stream != side->stream && backend->wait(*stream, MatTCGetParentStream()) != TC_OK) PetscCall(MatTCFail(A, tc, side, "ordering of streams", backend->last_error()));
   } else {
-    if (side->may_wait && !side->prepared) PetscCall(MatTCAwaits(A, tc, side, backend, &key, verdict, &side->waits));
+    if (side->may_wait && !side->prepared) PetscCall(MatTCAwaits(A, tc, side, backend, &key, verdict, *stream, &side->waits));
     if (verdict == TC_CACHE_REBUILD && !side->waits && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
     side->prepared = PETSC_FALSE;
     if (!side->declined && !side->waits) PetscCall((sent ? MatTCRefillFromHost : MatTCRefill)(A, tc, side, backend, values, &key, verdict, *stream));
+    if (!side->declined && !side->waits && !tc->dense.spmm) PetscCall(MatTCPatternForget(&tc->dense)); /* kept for products straight from CSR alone */
   }
   side->stream = *stream;
   if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &values));

@@ -82,7 +82,7 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
 /*
   What is not packed with these values is to be: not now? Of the transpose only new values wait, and only once two before had few products, since for that its pattern has to be there, too.
 */
-PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, PetscBool *waits)
+PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
 {
   const PetscBool transpose = (PetscBool)(side == &tc->side[MATTC_TRANSPOSE]);
   const char     *later     = verdict == TC_CACHE_REBUILD ? "packing" : "new values";
@@ -92,6 +92,10 @@ PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, 
 
   PetscFunctionBegin;
   if (!MatTCMayWait(tc, backend)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (backend->capturing && backend->capturing(stream)) { /* nothing can be packed */
+    *waits = (PetscBool)tc_straight_is_ready(S, backend, key);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
   MatTCGetCounters(side, &counters);
   *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);

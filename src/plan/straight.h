@@ -25,6 +25,9 @@ typedef struct {
 */
 int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose);
 
+/* Is there all that such a product with this pattern needs, so that it only enqueues launches? */
+int tc_straight_is_ready(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
+
 /* Can that backend multiply so with vectors of that scalar? */
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
 
