@@ -171,7 +171,7 @@ static PetscErrorCode TestHelp(DM dm)
   PetscCall(DMCreateMatrix(dm, &A));
   PetscCall(PetscOptionsClearValue(NULL, "-help"));
   PetscHelpPrintf = usual;
-  PetscCall(MatTestFact((PetscBool)(shown == 10), "-help shows %d options of ours, expected 10", shown));
+  PetscCall(MatTestFact((PetscBool)(shown == 11), "-help shows %d options of ours, expected 11", shown));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

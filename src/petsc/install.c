@@ -109,8 +109,15 @@ static PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat A, MatReuse reuse, Mat *B)
   PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc) settings = tc->settings; /* in place it goes */
+  if (tc && tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc)); /* of which the parent transposes the first one so */
   PetscCall(MatTCGetParentOp(A, MATOP_TRANSPOSE, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, MatReuse, Mat *))f)(A, reuse, B));
+  if (reuse == MAT_REUSE_MATRIX && tc && !tc->parent->mpi) { /* the parent (3.26.1) writes the host's values and does not tell the GPU */
+    PetscScalar *values;
+
+    PetscCall(MatSeqAIJGetArrayWrite(*B, &values));
+    PetscCall(MatSeqAIJRestoreArrayWrite(*B, &values));
+  }
   PetscCall(MatTCContextGet(*B, &own));
   if (ours && tc) PetscCall(MatTCInstall(*B, own && reuse == MAT_REUSE_MATRIX ? NULL : &settings));
   PetscFunctionReturn(PETSC_SUCCESS);

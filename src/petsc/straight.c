@@ -22,7 +22,7 @@
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
   type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
   before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way. A new pattern of the transpose is packed at its first
-  product; its new values wait likewise, once two in a row had few products.
+  product; its new values wait likewise, once two in a row had few products, where it has no rows of 256 entries and more.
 
   It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
   as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.
@@ -80,7 +80,8 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
 }
 
 /*
-  What is not packed with these values is to be: not now? Of the transpose only new values wait, and only once two before had few products, since for that its pattern has to be there, too.
+  What is not packed with these values is to be: not now? Of the transpose only new values wait, where it has no long rows, and only once two before had few products, since for that its pattern has to be
+  there, too.
 */
 PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
 {
@@ -99,7 +100,7 @@ PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, 
   PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
   MatTCGetCounters(side, &counters);
   *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);
-  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2)) *waits = PETSC_FALSE;
+  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key))) *waits = PETSC_FALSE;
   if (!*waits) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
   else if (S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -119,6 +120,15 @@ static PetscErrorCode MatTCRowsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows with entries, for a count of operations: on a GPU as many as there may be */
+static void MatTCCountRows(MatTCSide *side, PetscBool host, const tc_csr_local *rows)
+{
+  if (!host) side->nonempty_rows = PetscMin(rows->num_rows, rows->nnz);
+  if (!host || side->straight.products > 1) return;
+  side->nonempty_rows = 0;
+  for (int32_t i = 0; i < rows->num_rows; i++) side->nonempty_rows += rows->row_ptr[i + 1] > rows->row_ptr[i];
+}
+
 /* `done` is false when that failed: z is to be computed anew */
 PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
@@ -136,7 +146,7 @@ PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int 
   if (host) PetscCall(MatSeqAIJGetArrayRead(A, &rows.values));
   else PetscCall(MatTCGetDeviceValues(A, &rows.values));
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
-  if (!side->plan) side->nonempty_rows = rows.rows.num_rows; /* not counted, for a count of operations */
+  if (status == TC_OK && !side->plan) MatTCCountRows(side, host, &rows.rows);
   if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &rows, sign, x, y, z, stream, done));
   if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
   if (status != TC_OK) {

@@ -52,7 +52,8 @@ static tc_status host_spmv_csr(const tc_csr_local *A, tc_scalar scalar, const vo
 {
   const tc_csr_view rows = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = A->row_ptr, .col = A->col, .val = val};
 
-  (void)memory, (void)stream;
+  (void)stream;
+  *memory->seen = memory->pattern; // long rows are like others here
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
   TC_CHECK(scalar == TC_SCALAR_F64, TC_ERR_UNSUPPORTED, "the host multiplies floats over packed formats alone");
   return tc_spmv_csr_host(&rows, perm, x, y, z, sign);

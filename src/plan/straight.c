@@ -61,6 +61,11 @@ int tc_straight_is_ready(const tc_straight *S, const tc_backend *backend, const 
   return S->backend == backend && same_pattern(&S->laid_out, key);
 }
 
+int tc_straight_has_long_rows(const tc_straight *S, const tc_backend *backend, const tc_key *key)
+{
+  return tc_straight_is_ready(S, backend, key) && *(const volatile int32_t *)S->memory.seen != S->memory.pattern;
+}
+
 static void release(tc_straight *S)
 {
   if (S->backend == NULL) return;

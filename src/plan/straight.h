@@ -28,6 +28,9 @@ int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_
 /* Is there all that such a product with this pattern needs, so that it only enqueues launches? */
 int tc_straight_is_ready(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
 
+/* Has it long rows, as far as products so far have told? They take several times as long with values by a permutation, which are all over the memory */
+int tc_straight_has_long_rows(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
+
 /* Can that backend multiply so with vectors of that scalar? */
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
 
