@@ -80,8 +80,8 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
 }
 
 /*
-  What is not packed with these values is to be: not now? Of the transpose only new values wait, where it has no long rows, and only once two before had few products, since for that its pattern has to be
-  there, too.
+  What is not packed with these values is to be: not now? Of the transpose only new values wait, where it has no long rows, whose values by a permutation are all over the memory, and only once two before had few
+  products, since for that its pattern has to be there, too.
 */
 PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
 {
@@ -100,7 +100,7 @@ PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, 
   PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
   MatTCGetCounters(side, &counters);
   *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);
-  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key))) *waits = PETSC_FALSE;
+  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key, 1))) *waits = PETSC_FALSE;
   if (!*waits) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
   else if (S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
   PetscFunctionReturn(PETSC_SUCCESS);

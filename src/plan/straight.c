@@ -15,6 +15,8 @@ static const struct {
   {{1,   0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.1e-6, 0.5e-6}, {1,   0,    4.5e-6, 4.0e-6, 0,     1.1e-6, 0,     0.3e-6, 0.5e-6}}, // the host: one core, Zen 4
 };
 
+static const int64_t told = 4; // products after which a device has told of long rows
+
 static int same_pattern(const tc_key *a, const tc_key *b)
 {
   return a->id == b->id && a->pattern == b->pattern && a->nnz == b->nnz;
@@ -30,11 +32,31 @@ int tc_straight_serves(const tc_backend *backend, tc_scalar scalar)
   return scalar == TC_SCALAR_F64 || backend != tc_backend_host();
 }
 
+int tc_straight_is_ready(const tc_straight *S, const tc_backend *backend, const tc_key *key)
+{
+  return S->backend == backend && same_pattern(&S->laid_out, key);
+}
+
+int tc_straight_has_long_rows(const tc_straight *S, const tc_backend *backend, const tc_key *key, int64_t products)
+{
+  return tc_straight_is_ready(S, backend, key) && S->since >= products && *(const volatile int32_t *)S->memory.seen != S->memory.pattern;
+}
+
+/* What a packed product gains where rows are of all lengths: more, and so much more where the mean row is not short that new values pay with the first product */
+static double gain_by_long_rows(double entries, int32_t num_rows)
+{
+  const double mean = 10, launch = 0.006, waits = 0.02, entry = 8.0e-9;
+
+  return entries < mean * num_rows ? launch : waits + entry * entries;
+}
+
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
 {
   const int    host    = backend == tc_backend_host(), t = transpose != 0;
-  const double entries = (double)key->nnz, refill = prices[host][t].refill + prices[host][t].refill_entry * entries, gain = prices[host][t].gain + prices[host][t].gain_entry * entries + prices[host][t].gain_row * num_rows;
+  const double entries = (double)key->nnz, refill = prices[host][t].refill + prices[host][t].refill_entry * entries;
+  double       gain    = prices[host][t].gain + prices[host][t].gain_entry * entries + prices[host][t].gain_row * num_rows;
 
+  if (tc_straight_has_long_rows(S, backend, key, told)) gain += gain_by_long_rows(entries, num_rows);
   if (!S->asked || !same_values(&S->key, key)) {
     S->followed  = S->asked;
     S->asked     = 1;
@@ -54,16 +76,6 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
   }
   ++S->products;
   return 0;
-}
-
-int tc_straight_is_ready(const tc_straight *S, const tc_backend *backend, const tc_key *key)
-{
-  return S->backend == backend && same_pattern(&S->laid_out, key);
-}
-
-int tc_straight_has_long_rows(const tc_straight *S, const tc_backend *backend, const tc_key *key)
-{
-  return tc_straight_is_ready(S, backend, key) && *(const volatile int32_t *)S->memory.seen != S->memory.pattern;
 }
 
 static void release(tc_straight *S)
@@ -92,7 +104,10 @@ static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key
     S->laid_out.id  = -1;
     if (bytes > 0) TC_CALL(tc_from_backend(backend, backend->zero(S->memory.scratch, bytes, stream)));
   }
-  if (!same_pattern(&S->laid_out, key)) ++S->memory.pattern;
+  if (!same_pattern(&S->laid_out, key)) {
+    ++S->memory.pattern;
+    S->since = 0;
+  }
   S->laid_out = *key;
   return TC_OK;
 }
@@ -105,6 +120,7 @@ tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const 
   TC_CALL(status);
   TC_CALL(tc_from_backend(backend, backend->spmv_csr(A, scalar, val, perm, x, y, z, sign, &S->memory, stream)));
   ++S->count;
+  ++S->since;
   return TC_OK;
 }
 

@@ -17,6 +17,7 @@ typedef struct {
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
+  int64_t            since;    // products with that pattern
 } tc_straight;
 
 /*
@@ -28,8 +29,8 @@ int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_
 /* Is there all that such a product with this pattern needs, so that it only enqueues launches? */
 int tc_straight_is_ready(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
 
-/* Has it long rows, as far as products so far have told? They take several times as long with values by a permutation, which are all over the memory */
-int tc_straight_has_long_rows(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
+/* Has it long rows, as far as that many products or more with it have told? A device tells late, and does not wait */
+int tc_straight_has_long_rows(const tc_straight *straight, const tc_backend *backend, const tc_key *key, int64_t products);
 
 /* Can that backend multiply so with vectors of that scalar? */
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);

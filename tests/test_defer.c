@@ -1,0 +1,133 @@
+/*
+  When packing pays for products with vectors: straight from CSR until then, by the prices of src/plan/straight.c, and what is remembered of the values before. On a backend that has a device's prices.
+*/
+#include "plan_util.h"
+#include "test_util.h"
+#include "../src/plan/straight.h"
+#include <stdlib.h>
+
+static int long_rows; // has the matrix any?
+
+static size_t no_scratch(int64_t nnz)
+{
+  (void)nnz;
+  return 0;
+}
+
+/* Tells of long rows, and multiplies nothing */
+static tc_status tell(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+{
+  (void)A, (void)scalar, (void)val, (void)perm, (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  if (!long_rows) *memory->seen = memory->pattern;
+  return TC_OK;
+}
+
+static const tc_backend *device(void)
+{
+  static tc_backend backend;
+
+  backend                  = *tc_backend_host();
+  backend.spmv_csr_scratch = no_scratch;
+  backend.spmv_csr         = tell;
+  return &backend;
+}
+
+enum { MOST = 1000 };
+
+/* Products straight from CSR before packing pays for these values of a matrix of that many rows and entries */
+static int straight_products(tc_straight *S, const tc_backend *backend, tc_key *key, tc_verdict verdict, int64_t hits, int32_t rows)
+{
+  const tc_csr_local A = {.num_rows = rows, .num_cols = rows, .nnz = key->nnz};
+  int                products = 0;
+
+  while (products < MOST && !tc_straight_pays(S, backend, key, verdict, hits, rows, 0)) {
+    ASSERT_OK(tc_straight_multiply(S, backend, key, &A, TC_SCALAR_F64, NULL, NULL, NULL, NULL, NULL, 1, NULL));
+    ++products;
+  }
+  return products;
+}
+
+/* elasticity:28 and one of 3000 rows: few products, and more where the matrix is small; new values take fewer than a new pattern */
+static void break_even(void **state)
+{
+  int products[2][2];
+
+  (void)state;
+  long_rows = 0;
+  for (int size = 0; size < 2; ++size) {
+    for (int verdict = 0; verdict < 2; ++verdict) {
+      tc_straight S   = {0};
+      tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = size ? 4962312 : 184000};
+
+      products[size][verdict] = straight_products(&S, device(), &key, verdict ? TC_CACHE_REBUILD : TC_CACHE_REFILL, 0, size ? 65856 : 3000);
+      tc_straight_reset(&S);
+      assert_int_equal(S.count, products[size][verdict]);
+    }
+  }
+  assert_in_range(products[1][0], 1, 2);
+  assert_in_range(products[1][1], 2, 6);
+  assert_in_range(products[0][0], 3, 10);
+  assert_in_range(products[0][1], 15, 40);
+}
+
+/* Values with many products are followed by such, values with one by such */
+static void history(void **state)
+{
+  tc_straight S   = {0};
+  tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
+  int64_t     hits = 0;
+
+  (void)state;
+  long_rows = 0;
+  straight_products(&S, device(), &key, TC_CACHE_REBUILD, hits, 3000);
+  hits += 100;
+  key.state = 2;
+  assert_int_equal(straight_products(&S, device(), &key, TC_CACHE_REFILL, hits, 3000), 0); // after 100
+  key.state = 3;
+  assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, 0), 0); // after one
+  for (key.state = 4; key.state < 50; ++key.state) assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, 0), 0);
+  assert_true(S.seldom > 40);
+  assert_true(straight_products(&S, device(), &key, TC_CACHE_REFILL, hits, 3000) > 0);
+  hits += 100;
+  key.state   = 51;
+  key.pattern = 2;
+  assert_int_equal(straight_products(&S, device(), &key, TC_CACHE_REBUILD, hits, 3000), 0);
+  tc_straight_reset(&S);
+}
+
+/* As of a graph with 14 entries in the mean row, and of one with 3: known after some products, for each pattern anew */
+static void rows_of_all_lengths(void **state)
+{
+  (void)state;
+  for (int mean = 3; mean <= 14; mean += 11) {
+    int products[2];
+
+    for (long_rows = 0; long_rows < 2; ++long_rows) {
+      tc_straight S   = {0};
+      tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = 16384 * mean};
+
+      products[long_rows] = straight_products(&S, device(), &key, TC_CACHE_REBUILD, 0, 16384);
+      assert_int_equal(tc_straight_has_long_rows(&S, device(), &key, 1), long_rows);
+      for (key.state = 2; key.state < 4; ++key.state) tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 16384, 0); // the first as those before
+      assert_int_equal(straight_products(&S, device(), &key, TC_CACHE_REFILL, 0, 16384) == 0, long_rows && mean == 14);
+      key.pattern = 2;
+      assert_false(tc_straight_has_long_rows(&S, device(), &key, 1));
+      tc_straight_reset(&S);
+    }
+    assert_true(products[1] < products[0]);
+  }
+}
+
+/* The host multiplies floats over packed formats alone */
+static void scalars(void **state)
+{
+  (void)state;
+  assert_true(tc_straight_serves(tc_backend_host(), TC_SCALAR_F64) && !tc_straight_serves(tc_backend_host(), TC_SCALAR_F32) && tc_straight_serves(device(), TC_SCALAR_F32));
+}
+
+int main(void)
+{
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(rows_of_all_lengths), cmocka_unit_test(scalars)};
+
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
