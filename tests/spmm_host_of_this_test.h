@@ -3,7 +3,6 @@
 */
 #pragma once
 #define tc_spmm_csr_host tc_spmm_csr_host_of_this_test
-#define tc_spmv_csr_host tc_spmv_csr_host_of_this_test
 #define tc_spmm_csr_host_scratch tc_spmm_csr_host_scratch_of_this_test
 #define tc_spmm_csr_transposed_host tc_spmm_csr_transposed_host_of_this_test
 #define tc_spmm_csr_transposed_host_scratch tc_spmm_csr_transposed_host_scratch_of_this_test

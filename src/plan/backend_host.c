@@ -9,6 +9,7 @@
 #include "../format/hybrid_host.h"
 #include "../format/hybrid_values.h"
 #include "spmm_host.h"
+#include "spmv_host.h"
 #include "survey.h"
 #include <stdlib.h>
 #include <string.h>
@@ -50,13 +51,12 @@ static size_t host_spmv_csr_scratch(int64_t nnz)
 
 static tc_status host_spmv_csr(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
-  const tc_csr_view rows = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = A->row_ptr, .col = A->col, .val = val};
-
   (void)stream;
   *memory->seen = memory->pattern; // long rows are like others here
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
   TC_CHECK(scalar == TC_SCALAR_F64, TC_ERR_UNSUPPORTED, "the host multiplies floats over packed formats alone");
-  return tc_spmv_csr_host(&rows, perm, x, y, z, sign);
+  tc_spmv_csr_host(A, val, perm, x, y, z, sign);
+  return TC_OK;
 }
 
 static tc_status dasp_refill_host(const void *view, const double *csr_val)

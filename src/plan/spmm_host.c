@@ -1,5 +1,4 @@
 #include "spmm_host.h"
-#include "../format/host_rows.h"
 #include "../format/narrow_host.h"
 #include <math.h>
 #include <string.h>
@@ -18,9 +17,6 @@ enum {
   CACHED_ROWS = 64
 };
 _Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
-
-/* Long rows of a product with a vector, of TC_SPMM_SEGMENT entries and more, too: docs/formats.md, "The order of the additions" */
-enum { VECTOR_SEGMENT = 2048, VECTOR_GROUPS = 4, VECTOR_ENTRIES = 4 };
 
 /*
   How many of the next n columns go through a panel. Packing one costs what a few entries of every row cost: rows of 4 entries lose a fifth by it, those of 7 are
@@ -66,23 +62,15 @@ static int lengths_repeat(const tc_csr_view *A)
   #define FETCH(pointer) (void)(pointer)
 #endif
 
-/* C = A B, or C = Y + sign A B, for columns that go without a panel; `vector`: one column, with the bits of a product with a vector, rows without entries copied */
+/* C = A B or C += A B for columns that go without a panel */
 typedef struct {
   const tc_csr_view *A;
   const double      *b;
   int64_t            ldb;
   double            *c;
-  int64_t            ldc; // of Y, too
-  const double      *y;   // NULL: none
-  int                sign, vector;
-  const int32_t     *perm; // where the values of entries are, for a vector; NULL: in their order
+  int64_t            ldc;
+  int                add;
 } few_columns;
-
-/* The value of entry e */
-TC_INLINE double value_of(const few_columns *F, int32_t e)
-{
-  return F->A->val[F->perm ? F->perm[e] : e];
-}
 
 /* By what the sums of the columns of a panel are multiplied, one after the other */
 typedef struct {
@@ -220,15 +208,6 @@ tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *str
 {
   (void)stream;
   DISPATCH(product, view, args);
-  return TC_OK;
-}
-
-tc_status tc_spmv_csr_host(const tc_csr_view *A, const int32_t *perm, const double *x, const double *y, double *z, int sign)
-{
-  const few_columns column = {A, x, 0, z, 0, y, sign, 1, perm};
-
-  if (perm) DISPATCH(permuted, &column);
-  else DISPATCH(direct, &column, 1);
   return TC_OK;
 }
 

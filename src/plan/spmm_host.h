@@ -10,12 +10,6 @@ size_t    tc_spmm_csr_host_scratch(const void *view, int32_t n);
 tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *stream);
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, straight from CSR, the value of entry e val[e], or val[perm[e]] unless that is NULL; y may be z. The bits are those of products with vectors
-  over packed formats.
-*/
-tc_status tc_spmv_csr_host(const tc_csr_view *A, const int32_t *perm, const double *x, const double *y, double *z, int sign);
-
-/*
   The same with B rounded, its columns scaled by powers of two where that is necessary (kernels/tc_narrow.h), and A and all sums in double precision: the bits of the kernels
   of the same names for a device. TF32 is served by F32.
 */

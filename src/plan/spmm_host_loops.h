@@ -149,10 +149,9 @@ TARGET static inline __attribute__((always_inline)) void NAME(chains)(const tc_c
 TARGET static inline __attribute__((always_inline)) void NAME(put)(int n, const double sum[], const few_columns *F, int32_t row)
 {
   for (int j = 0; j < n; ++j) {
-    const int64_t at = row + j * F->ldc;
+    double *c = F->c + row + j * F->ldc;
 
-    if (F->vector && F->y && F->A->row_ptr[row] == F->A->row_ptr[row + 1]) F->c[at] = F->y[at];
-    else tc_finish_row(sum[j], 0, F->y ? F->y + at : NULL, F->c + at, F->sign);
+    *c = F->add ? *c + (sum[j] + 0.0) : sum[j] + 0.0;
   }
 }
 
@@ -180,60 +179,10 @@ TARGET static inline __attribute__((always_inline)) void NAME(segments)(const fe
   NAME(put)(n, total, F, row);
 }
 
-/* A segment of a long row, `num` entries from `first` on, of a product with a vector */
-TARGET static double NAME(vector_segment)(const few_columns *F, int32_t first, int32_t num)
-{
-  const int32_t *col = F->A->col + first;
-  double         chain[VECTOR_GROUPS][TC_LANES] = {{0}};
-
-  for (int32_t e = 0; e < num; e += VECTOR_ENTRIES) {
-    double *sum = &chain[e / VECTOR_ENTRIES / TC_LANES % VECTOR_GROUPS][e / VECTOR_ENTRIES % TC_LANES];
-
-    for (int32_t k = e; k < e + VECTOR_ENTRIES && k < num; ++k) *sum = fma(value_of(F, first + k), F->b[col[k]], *sum);
-  }
-  return (tc_add_lanes(chain[0]) + tc_add_lanes(chain[1])) + (tc_add_lanes(chain[2]) + tc_add_lanes(chain[3]));
-}
-
-/* A row of any length of a product with a vector */
-TARGET static void NAME(vector_row)(const few_columns *F, int32_t row)
-{
-  const int32_t e = F->A->row_ptr[row], length = F->A->row_ptr[row + 1] - e;
-  double        sum[1] = {0}, lane[TC_LANES] = {0};
-
-  if (length < TC_SPMM_SEGMENT) {
-    for (int32_t k = 0; k < length; ++k) sum[0] = fma(value_of(F, e + k), F->b[F->A->col[e + k]], sum[0]);
-  } else if (length <= VECTOR_SEGMENT) sum[0] = NAME(vector_segment)(F, e, length);
-  else {
-    for (int32_t k = 0, s = 0; k < length; k += VECTOR_SEGMENT, ++s) lane[s % TC_LANES] += NAME(vector_segment)(F, e + k, length - k < VECTOR_SEGMENT ? length - k : VECTOR_SEGMENT);
-    sum[0] = tc_add_lanes(lane);
-  }
-  NAME(put)(1, sum, F, row);
-}
-
-/* z for all rows, with values by a permutation */
-TARGET static __attribute__((noinline)) void NAME(permuted)(const few_columns *F)
-{
-  const int32_t *col = F->A->col, *row_ptr = F->A->row_ptr, *perm = F->perm;
-  const double  *val = F->A->val, *b = F->b;
-
-  for (int32_t row = 0; row < F->A->num_rows; ++row) {
-    const int32_t end    = row_ptr[row + 1];
-    double        sum[1] = {0};
-
-    if (end - row_ptr[row] >= TC_SPMM_SEGMENT) {
-      NAME(vector_row)(F, row);
-      continue;
-    }
-    for (int32_t e = row_ptr[row]; e < end; ++e) sum[0] = fma(val[perm[e]], b[col[e]], sum[0]);
-    NAME(put)(1, sum, F, row);
-  }
-}
-
 /* Apart, so that what is called for every row stays small */
 TARGET static __attribute__((noinline)) void NAME(long_row)(const few_columns *F, int32_t row, int n)
 {
-  if (F->vector) NAME(vector_row)(F, row);
-  else if (n == 4) NAME(segments)(F, row, 4);
+  if (n == 4) NAME(segments)(F, row, 4);
   else if (n == 3) NAME(segments)(F, row, 3);
   else if (n == 2) NAME(segments)(F, row, 2);
   else NAME(segments)(F, row, 1);
@@ -257,7 +206,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(rows_product)(cons
     const int32_t end = row_end[row];
     double        sum[FEW] = {0};
 
-    if (end - e >= TC_SPMM_SEGMENT) {
+    if (end - e > TC_SPMM_SEGMENT) {
       NAME(long_row)(F, row, n);
       e = end;
       continue;
@@ -275,7 +224,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(rows_product)(cons
 */
 TARGET static __attribute__((noinline)) void NAME(direct_wide)(const few_columns *F)
 {
-  const few_columns others = {F->A, F->b + FEW * F->ldb, F->ldb, F->c + FEW * F->ldc, F->ldc, F->y ? F->y + FEW * F->ldc : NULL, 1, 0, NULL};
+  const few_columns others = {F->A, F->b + FEW * F->ldb, F->ldb, F->c + FEW * F->ldc, F->ldc, F->add};
   const int32_t    *col = F->A->col, *row_end = F->A->row_ptr + 1, num_rows = F->A->num_rows;
   const double     *val = F->A->val, *b = F->b;
   const int64_t     bytes = F->ldb * (int64_t)sizeof *b;
@@ -290,7 +239,7 @@ TARGET static __attribute__((noinline)) void NAME(direct_wide)(const few_columns
     const int32_t end = row_end[row];
     double        sum[WIDTH] = {0};
 
-    if (end - e >= TC_SPMM_SEGMENT) {
+    if (end - e > TC_SPMM_SEGMENT) {
       NAME(long_row)(F, row, FEW);
       NAME(long_row)(&others, row, FEW);
       e = end;
@@ -324,7 +273,7 @@ TARGET static inline __attribute__((always_inline)) void NAME(direct_product)(co
       shortest = length < shortest ? length : shortest;
       longest  = length > longest ? length : longest;
     }
-    if (longest >= TC_SPMM_SEGMENT) {
+    if (longest > TC_SPMM_SEGMENT) {
       for (int r = 0; r < rows; ++r) NAME(long_row)(F, row + r, n);
       continue;
     }
@@ -381,7 +330,7 @@ TARGET static void NAME(product)(const tc_csr_view *A, const tc_spmm_args *args)
       NAME(pack)(A->num_cols, n, b, args->ldb, args->scratch);
       NAME(panel_product)(A, n, args->scratch, NULL, c, args->ldc, args->add);
     } else {
-      const few_columns few = {A, b, args->ldb, c, args->ldc, args->add ? c : NULL, 1, 0, NULL};
+      const few_columns few = {A, b, args->ldb, c, args->ldc, args->add};
 
       n = wide && args->n - j >= WIDTH ? WIDTH : args->n - j < FEW ? args->n - j : FEW;
       if (n == WIDTH) NAME(direct_wide)(&few);

@@ -1,0 +1,53 @@
+#include "spmv_host.h"
+#include "../format/host_rows.h"
+#include <math.h>
+
+enum {
+  LONG     = 256,  // entries from which on a row is summed by segments: docs/formats.md, "The order of the additions"
+  SEGMENT  = 2048,
+  GROUPS   = 4,    // of TC_LANES chains
+  ENTRIES  = 4,    // in a row of one chain
+  TOGETHER = 3,    // rows that are summed up side by side, so that none waits for its own sums, ...
+  MEAN     = 32,   // ... if the mean row has so many entries: as for dense blocks (spmm_host.c)
+  BLOCK    = 8,    // entries of each of them for which what comes ...
+  AHEAD    = 512   // ... so many entries later is fetched
+};
+
+#ifdef __GNUC__
+  #define FETCH(pointer) __builtin_prefetch(pointer)
+  #define APART __attribute__((noinline))
+#else
+  #define FETCH(pointer) (void)(pointer)
+  #define APART
+#endif
+
+typedef struct {
+  const tc_csr_local *A;
+  const double       *val;
+  const int32_t      *perm;
+  const double       *x, *y;
+  double             *z;
+  int                 sign;
+} product;
+
+#if defined(__x86_64__) && defined(__GNUC__)
+  #define TARGET __attribute__((target("avx2,fma")))
+  #define NAME(f) f##_fma
+  #include "spmv_host_loops.h"
+#endif
+#define TARGET
+#define NAME(f) f##_portable
+#include "spmv_host_loops.h"
+
+void tc_spmv_csr_host(const tc_csr_local *A, const double *val, const int32_t *perm, const double *x, const double *y, double *z, int sign)
+{
+  const product P = {A, val, perm, x, y, z, sign};
+
+#if defined(__x86_64__) && defined(__GNUC__)
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
+    multiply_fma(&P);
+    return;
+  }
+#endif
+  multiply_portable(&P);
+}

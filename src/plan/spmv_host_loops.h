@@ -1,0 +1,128 @@
+/*
+  The loops of the product with a vector, compiled once for each instruction set: spmv_host.c defines TARGET and NAME, and includes this file. `add`, `permuted` and `rows` are constants where functions
+  are called.
+*/
+
+/* Entries first .. first + num - 1, a segment of a long row */
+TARGET static double NAME(segment)(const product *P, int32_t first, int32_t num)
+{
+  const int32_t *col = P->A->col + first, *perm = P->perm ? P->perm + first : NULL;
+  const double  *val = P->val + (perm ? 0 : first);
+  double         chain[GROUPS][TC_LANES] = {{0}};
+
+  for (int32_t e = 0; e < num; e += ENTRIES) {
+    double *sum = &chain[e / ENTRIES / TC_LANES % GROUPS][e / ENTRIES % TC_LANES];
+
+    for (int32_t k = e; k < e + ENTRIES && k < num; ++k) *sum = fma(val[perm ? perm[k] : k], P->x[col[k]], *sum);
+  }
+  return (tc_add_lanes(chain[0]) + tc_add_lanes(chain[1])) + (tc_add_lanes(chain[2]) + tc_add_lanes(chain[3]));
+}
+
+/* Apart, so that what is called for every row stays small */
+TARGET static APART void NAME(long_row)(const product *P, int32_t row)
+{
+  const int32_t first = P->A->row_ptr[row], length = P->A->row_ptr[row + 1] - first;
+  double        lane[TC_LANES] = {0};
+
+  if (length <= SEGMENT) {
+    tc_finish_row(NAME(segment)(P, first, length), row, P->y, P->z, P->sign);
+    return;
+  }
+  for (int32_t k = 0, s = 0; k < length; k += SEGMENT, ++s) lane[s % TC_LANES] += NAME(segment)(P, first + k, length - k < SEGMENT ? length - k : SEGMENT);
+  tc_finish_row(tc_add_lanes(lane), row, P->y, P->z, P->sign);
+}
+
+/* All rows from `row` on, one after the other. The entry runs through, so that nothing but the end of a row decides where it ends. */
+TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int permuted)
+{
+  const int32_t *col = P->A->col, *perm = P->perm, *row_end = P->A->row_ptr + 1, num_rows = P->A->num_rows;
+  const double  *val = P->val, *x = P->x, *y = P->y;
+  double        *z = P->z;
+  const int      sign = P->sign;
+  int32_t        e    = P->A->row_ptr[row];
+
+  for (; row < num_rows; ++row) {
+    const int32_t begin = e, end = row_end[row];
+    double        sum = 0;
+
+    if (end - e >= LONG) {
+      NAME(long_row)(P, row);
+      e = end;
+      continue;
+    }
+    for (; e < end; ++e) sum = fma(val[permuted ? perm[e] : e], x[col[e]], sum);
+    if (!add) z[row] = sum + 0.0;
+    else if (begin < end) tc_finish_row(sum, row, y, z, sign);
+    else z[row] = y[row];
+  }
+}
+
+/* Entries `from` to `to` of each of some rows, which begin at first[] */
+TARGET TC_INLINE void NAME(steps)(const product *P, int num, const int32_t *first, int32_t from, int32_t to, double sum[])
+{
+  for (int32_t e = from; e < to; ++e) {
+    for (int r = 0; r < num; ++r) sum[r] = fma(P->val[first[r] + e], P->x[P->A->col[first[r] + e]], sum[r]);
+  }
+}
+
+/* TOGETHER rows side by side as far as the shortest of them goes; then what is left */
+TARGET TC_INLINE void NAME(rows_together)(const product *P, int add)
+{
+  const int32_t *row_ptr = P->A->row_ptr;
+  int32_t        row     = 0;
+
+  for (; row + TOGETHER <= P->A->num_rows; row += TOGETHER) {
+    const int32_t *first         = row_ptr + row;
+    int32_t        shortest      = first[1] - first[0], longest = shortest;
+    double         sum[TOGETHER] = {0};
+
+    for (int r = 1; r < TOGETHER; ++r) {
+      const int32_t length = first[r + 1] - first[r];
+
+      shortest = length < shortest ? length : shortest;
+      longest  = length > longest ? length : longest;
+    }
+    for (int32_t e = 0, end; longest < LONG && e < shortest; e = end) {
+      end = shortest - e < BLOCK ? shortest : e + BLOCK;
+      for (int i = 0; i < BLOCK * TOGETHER; i += 8) FETCH(P->val + first[0] + TOGETHER * e + AHEAD + i);
+      for (int i = 0; i < BLOCK * TOGETHER; i += 16) FETCH(P->A->col + first[0] + TOGETHER * e + AHEAD + i);
+      NAME(steps)(P, TOGETHER, first, e, end, sum);
+    }
+    for (int r = 0; r < TOGETHER; ++r) {
+      const int32_t length = first[r + 1] - first[r];
+
+      if (length >= LONG) NAME(long_row)(P, row + r);
+      else if (longest >= LONG) {
+        double alone = 0;
+
+        NAME(steps)(P, 1, first + r, 0, length, &alone);
+        sum[r] = alone;
+      } else NAME(steps)(P, 1, first + r, shortest, length, sum + r);
+      if (length >= LONG) continue;
+      if (!add) P->z[row + r] = sum[r] + 0.0;
+      else if (length > 0) tc_finish_row(sum[r], row + r, P->y, P->z, P->sign);
+      else P->z[row + r] = P->y[row + r];
+    }
+  }
+  NAME(rows)(P, row, add, 0);
+}
+
+/* For each a function of its own, whose loops have the registers to themselves */
+TARGET static APART void NAME(plain)(const product *P) { NAME(rows)(P, 0, 0, 0); }
+TARGET static APART void NAME(plain_add)(const product *P) { NAME(rows)(P, 0, 1, 0); }
+TARGET static APART void NAME(permuted)(const product *P) { NAME(rows)(P, 0, 0, 1); }
+TARGET static APART void NAME(permuted_add)(const product *P) { NAME(rows)(P, 0, 1, 1); }
+TARGET static APART void NAME(together)(const product *P) { NAME(rows_together)(P, 0); }
+TARGET static APART void NAME(together_add)(const product *P) { NAME(rows_together)(P, 1); }
+
+TARGET static void NAME(multiply)(const product *P)
+{
+  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, add = P->y != NULL;
+
+  if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
+  else if (side) (add ? NAME(together_add) : NAME(together))(P);
+  else (add ? NAME(plain_add) : NAME(plain))(P);
+}
+
+#undef TARGET
+#undef NAME
