@@ -272,6 +272,45 @@ static PetscErrorCode TestHistory(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A product with a block that wants what products with vectors pack gets it, though these are straight from CSR */
+static PetscErrorCode TestBlocks(void)
+{
+  tc_matrix  S;
+  Mat        A, B, C;
+  Vec        x, y;
+  PetscInt   n;
+  PetscInt64 straight, refills[2], rebuilds[2];
+  PetscBool  cuda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 10, &S));
+  PetscCall(Create(&S, PETSC_TRUE, &A));
+  tc_matrix_free(&S);
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCall(MatAIJTCCUSPARSESetSpMM(A, MAT_AIJTCCUSPARSE_SPMM_SLICE));
+  PetscCall(MatCreateVecs(A, &x, &y));
+  PetscCall(MatTestRandom(x, 3, NULL));
+  PetscCall(VecGetLocalSize(x, &n));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, n, PETSC_DECIDE, PETSC_DETERMINE, 8, NULL, &B));
+  PetscCall(MatSetRandom(B, NULL));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C));
+  PetscCall(Packed(A, &refills[0], &rebuilds[0]));
+  PetscCall(MatScale(A, 2.0));
+  PetscCall(MatMult(A, x, y));
+  PetscCall(Straight(A, &straight));
+  PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_DETERMINE, &C));
+  PetscCall(Packed(A, &refills[1], &rebuilds[1]));
+  if (cuda) PetscCall(MatTestFact((PetscBool)(straight > 0 && rebuilds[0] > 0 && rebuilds[1] == rebuilds[0] && refills[1] > refills[0]), "blocks by slices between %" PetscInt64_FMT " products straight from CSR: %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills", straight, rebuilds[1], refills[1]));
+  else PetscCall(MatTestSkip("blocks by slices: on a GPU only"));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscCall(MatDestroy(&C));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* A format or a precision that is asked for, or packing itself */
 static PetscErrorCode TestAskedFor(void)
 {
@@ -334,6 +373,7 @@ int main(int argc, char **args)
   PetscCall(MatTestEachMatrix(TestTransposed));
   PetscCall(MatTestFact((PetscBool)(2 * num_straight > num_transposed), "the transposes of %d of %d matrices were multiplied straight from CSR; a product with few entries for a column pays for new values by itself", num_straight, num_transposed));
   PetscCall(TestHistory());
+  PetscCall(TestBlocks());
   PetscCall(TestAskedFor());
   PetscCall(TestFault(TC_FAULT_LAUNCH, "a launch"));
   PetscCall(TestFault(TC_FAULT_ALLOC, "an allocation"));

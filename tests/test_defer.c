@@ -118,6 +118,23 @@ static void rows_of_all_lengths(void **state)
   }
 }
 
+/* Of a transpose new values alone, after two that had few products, and not with long rows */
+static void transposes(void **state)
+{
+  (void)state;
+  for (long_rows = 0; long_rows < 2; ++long_rows) {
+    tc_straight        S   = {0};
+    tc_key             key = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
+    const tc_csr_local A   = {.num_rows = 3000, .num_cols = 3000, .nnz = key.nnz};
+
+    assert_true(tc_straight_pays(&S, device(), &key, TC_CACHE_REBUILD, 0, 3000, 1));
+    for (key.state = 2; key.state < 4; ++key.state) assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 3000, 1), key.state == 2);
+    ASSERT_OK(tc_straight_multiply(&S, device(), &key, &A, TC_SCALAR_F64, NULL, NULL, NULL, NULL, NULL, 1, NULL));
+    assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 3000, 1), long_rows);
+    tc_straight_reset(&S);
+  }
+}
+
 /* The host multiplies floats over packed formats alone */
 static void scalars(void **state)
 {
@@ -127,7 +144,7 @@ static void scalars(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(rows_of_all_lengths), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(rows_of_all_lengths), cmocka_unit_test(transposes), cmocka_unit_test(scalars)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

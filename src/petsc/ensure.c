@@ -234,6 +234,7 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
   PetscBool          host, sent;
 
   PetscFunctionBegin;
+  side->waits = PETSC_FALSE;
   PetscCall(MatTCBegin(A, tc, side, &backend, &key, stream, ready));
   if (!*ready) PetscFunctionReturn(PETSC_SUCCESS);
   sent = (PetscBool)(backend != tc_backend_host() && MatTCSparesDevice(A, tc));

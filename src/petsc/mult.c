@@ -62,7 +62,6 @@ PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, 
   if (chosen) PetscCall(MatTCTrialLost(A, tc, &lost));
   if (lost) PetscFunctionReturn(PETSC_SUCCESS);
   side->may_wait = PETSC_TRUE;
-  side->waits    = PETSC_FALSE;
   PetscCall(MatTCEnsure(A, tc, side, &stream, done));
   side->may_wait = PETSC_FALSE;
   if (side->waits) {

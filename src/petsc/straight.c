@@ -79,10 +79,7 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
 }
 
-/*
-  What is not packed with these values is to be: not now? Of the transpose only new values wait, where it has no long rows, whose values by a permutation are all over the memory, and only once two before had few
-  products, since for that its pattern has to be there, too.
-*/
+/* What is not packed with these values is to be: not now? */
 PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
 {
   const PetscBool transpose = (PetscBool)(side == &tc->side[MATTC_TRANSPOSE]);
@@ -100,9 +97,8 @@ PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, 
   PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
   MatTCGetCounters(side, &counters);
   *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);
-  if (transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key, 1))) *waits = PETSC_FALSE;
-  if (!*waits) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
-  else if (S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
+  if (!*waits && S->products > 0) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
+  else if (*waits && S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -146,7 +142,7 @@ PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int 
   if (host) PetscCall(MatSeqAIJGetArrayRead(A, &rows.values));
   else PetscCall(MatTCGetDeviceValues(A, &rows.values));
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
-  if (status == TC_OK && !side->plan) MatTCCountRows(side, host, &rows.rows);
+  if (status == TC_OK && (!side->plan || tc_plan_check(side->plan, &rows.key) == TC_CACHE_REBUILD)) MatTCCountRows(side, host, &rows.rows);
   if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &rows, sign, x, y, z, stream, done));
   if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
   if (status != TC_OK) {

@@ -50,6 +50,15 @@ static double gain_by_long_rows(double entries, int32_t num_rows)
   return entries < mean * num_rows ? launch : waits + entry * entries;
 }
 
+/*
+  Of a transpose only new values wait, where it has no long rows, whose values by a permutation are all over the memory, and only once two before had few products, since for that its pattern has to be
+  there, too
+*/
+static int must_be_packed(const tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int transpose)
+{
+  return transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key, 1));
+}
+
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
 {
   const int    host    = backend == tc_backend_host(), t = transpose != 0;
@@ -70,7 +79,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
   S->cost_ms = refill;
   if (verdict == TC_CACHE_REBUILD) S->cost_ms += prices[host][t].share * (prices[host][t].conversion + prices[host][t].conversion_entry * entries + prices[host][t].conversion_row * num_rows);
   S->missed_ms += gain;
-  if ((S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
+  if (must_be_packed(S, backend, key, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits = hits - 1; // this one is packed, too
     return 1;
   }
