@@ -27,7 +27,7 @@
    The matrix is of type `MATAIJCUSPARSE`, where a GPU serves it, or `MATAIJ`; only some of its operations are replaced, and `MatGetType()` returns the parent's
    name. All other operations, assembly above all, are the parent's.
 
-   The packed storage is built at the first product and follows the matrix: new values in the old pattern are gathered again, a new pattern is packed anew. What
+   The packed storage is built once that pays (`MatAIJTCCUSPARSESetDefer()`) and follows the matrix: new values in the old pattern are gathered again, a new pattern is packed anew. What
    was chosen and how often it was rebuilt is shown by `MatView()` with `PETSC_VIEWER_ASCII_INFO`, and so by `-ksp_view`.
 
    Whatever the packed format does not support is left to the parent's operations with a line of `-info`.
@@ -275,7 +275,7 @@ PetscErrorCode MatAIJTCCUSPARSESetArithmetic(Mat A, MatAIJTCCUSPARSEArithmetic a
 }
 
 /*@
-  MatAIJTCCUSPARSESetEager - Packs the pattern when the matrix is assembled, not at its first product
+  MatAIJTCCUSPARSESetEager - Packs the pattern when the matrix is assembled, not at a product
 
   Logically Collective; `eager` must contain common value
 
