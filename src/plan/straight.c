@@ -3,7 +3,7 @@
 
 /*
   Milliseconds that packing takes, and new values where a pattern is packed, and what a packed product gains over one straight from CSR: docs/performance-uses.md. On the host, where the parent's products
-  take as long as those straight from CSR, a packed one gains 5% where rows are alike, 60% where they are not.
+  take as long as those straight from CSR, a packed one gains 5% to 60% where rows are short, some 40% where they are not.
 */
 static const struct {
   double share; // of a conversion that may be lost before a new pattern is packed: on a device most matrices are made for a solver
@@ -13,7 +13,9 @@ static const struct {
 } prices[][2] = { // of the matrix, of its transpose
   {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 3.3e-9, 0},      {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 0.001, 5.5e-9, 0}},      // a device: one H200
   {{1,   0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.1e-6, 0.5e-6}, {1,   0,    4.5e-6, 4.0e-6, 0,     1.1e-6, 0,     0.3e-6, 0.5e-6}}, // the host: one core, Zen 4
+  {{0.5, 0,    4.5e-6, 0,      0,     0.6e-6, 0,     0.16e-6, 0},     {0.5, 0,    4.5e-6, 0,      0,     1.1e-6, 0,     0.3e-6, 0}},      // and where rows are not short, which gain alike
 };
+enum { NOT_SHORT = 12 }; // entries of the mean row
 
 static const int64_t told = 4; // products after which a device has told of long rows
 
@@ -61,9 +63,9 @@ static int must_be_packed(const tc_straight *S, const tc_backend *backend, const
 
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
 {
-  const int    host    = backend == tc_backend_host(), t = transpose != 0;
-  const double entries = (double)key->nnz, refill = prices[host][t].refill + prices[host][t].refill_entry * entries;
-  double       gain    = prices[host][t].gain + prices[host][t].gain_entry * entries + prices[host][t].gain_row * num_rows;
+  const int    where   = backend != tc_backend_host() ? 0 : key->nnz < NOT_SHORT * (int64_t)num_rows ? 1 : 2, t = transpose != 0;
+  const double entries = (double)key->nnz, refill = prices[where][t].refill + prices[where][t].refill_entry * entries;
+  double       gain    = prices[where][t].gain + prices[where][t].gain_entry * entries + prices[where][t].gain_row * num_rows;
 
   if (tc_straight_has_long_rows(S, backend, key, told)) gain += gain_by_long_rows(entries, num_rows);
   if (!S->asked || !same_values(&S->key, key)) {
@@ -77,7 +79,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
     S->missed_ms = 0;
   }
   S->cost_ms = refill;
-  if (verdict == TC_CACHE_REBUILD) S->cost_ms += prices[host][t].share * (prices[host][t].conversion + prices[host][t].conversion_entry * entries + prices[host][t].conversion_row * num_rows);
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += prices[where][t].share * (prices[where][t].conversion + prices[where][t].conversion_entry * entries + prices[where][t].conversion_row * num_rows);
   S->missed_ms += gain;
   if (must_be_packed(S, backend, key, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits = hits - 1; // this one is packed, too
