@@ -182,3 +182,21 @@ tc_status tc_generate(const tc_generator *generator, int32_t size, uint64_t seed
   free(P.data);
   return status;
 }
+
+tc_status tc_generate_named(const char *name, uint64_t seed, tc_matrix *A)
+{
+  const char         *colon = strchr(name, ':');
+  char                generator[64], *end;
+  long                size;
+  const tc_generator *found;
+
+  memset(A, 0, sizeof *A);
+  TC_CHECK(colon != NULL && (size_t)(colon - name) < sizeof generator, TC_ERR_ARG, "%s: generator:size expected", name);
+  memcpy(generator, name, (size_t)(colon - name));
+  generator[colon - name] = '\0';
+  found                   = tc_generator_find(generator);
+  TC_CHECK(found != NULL, TC_ERR_ARG, "no generator named %s", generator);
+  size = strtol(colon + 1, &end, 10);
+  TC_CHECK(end != colon + 1 && *end == '\0' && size >= 0 && size <= INT32_MAX, TC_ERR_ARG, "%s: the size is no number from 0 to %d", name, INT32_MAX);
+  return tc_generate(found, (int32_t)size, seed, A);
+}

@@ -20,6 +20,9 @@ const tc_generator *tc_generator_find(const char *name);
 /* Errors: TC_ERR_ARG (size < 0, or too large for 32-bit row numbers), TC_ERR_MEMORY. Free the matrix with tc_matrix_free(). */
 tc_status tc_generate(const tc_generator *generator, int32_t size, uint64_t seed, tc_matrix *A);
 
+/* The same for "generator:size". Errors: also TC_ERR_ARG if that is not what `name` is */
+tc_status tc_generate_named(const char *name, uint64_t seed, tc_matrix *A);
+
 /* x[i], i < n, random normal, the same for the same seed */
 void tc_random_normal(int64_t n, uint64_t seed, double *x);
 

@@ -206,19 +206,8 @@ static PetscErrorCode Run(const Case *K, PetscInt n, MatType type, const char pr
 /* generator:size, rounded to PetscScalar */
 static PetscErrorCode Generate(const char name[], tc_matrix *A)
 {
-  const char         *colon = strchr(name, ':');
-  char                generator[64], *end;
-  long                size;
-  const tc_generator *found;
-
   PetscFunctionBeginUser;
-  PetscCheck(colon && (size_t)(colon - name) < sizeof(generator), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-case %s: generator:size expected", name);
-  PetscCall(PetscStrncpy(generator, name, (size_t)(colon - name) + 1));
-  found = tc_generator_find(generator);
-  PetscCheck(found, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "No generator named %s", generator);
-  size = strtol(colon + 1, &end, 10);
-  PetscCheck(end != colon + 1 && !*end && size >= 0 && size <= INT32_MAX, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "-case %s: the size is no number from 0 to %d", name, INT32_MAX);
-  PetscCheck(tc_generate(found, (int32_t)size, 1, A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());
+  PetscCheck(tc_generate_named(name, 1, A) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-case %s", tc_last_error());
   for (int64_t e = 0; e < A->nnz; e++) A->val[e] = (PetscScalar)A->val[e];
   PetscFunctionReturn(PETSC_SUCCESS);
 }

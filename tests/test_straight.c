@@ -233,14 +233,9 @@ static void bench(const tc_backend *backend, const char *name, const tc_matrix *
 static void bench_all(const tc_backend *backend, char *cases)
 {
   for (char *name = strtok(cases, ","); name != NULL; name = strtok(NULL, ",")) {
-    char     *colon = strchr(name, ':'), generator[64];
     tc_matrix A;
 
-    if (colon == NULL || (size_t)(colon - name) >= sizeof generator) device_die(name, "generator:size expected");
-    memcpy(generator, name, (size_t)(colon - name));
-    generator[colon - name] = '\0';
-    if (tc_generator_find(generator) == NULL) device_die(name, "no such generator");
-    device_check(tc_backend_host(), tc_generate(tc_generator_find(generator), atoi(colon + 1), 1, &A), name);
+    device_check(tc_backend_host(), tc_generate_named(name, 1, &A), name);
     bench(backend, name, &A);
     tc_matrix_free(&A);
   }
