@@ -4,6 +4,7 @@
 */
 static char help[] = "Times uses of a matrix of the type that -mat_type names.\n\
   -case <a,b>    : generator:size, see tcbench list\n\
+  -use <a,b>     : only those with these words in their names\n\
   -beside <file> : what another run wrote: how many times as fast is this one?\n\n";
 
 #include "bench_timer.h"
@@ -198,12 +199,13 @@ static PetscErrorCode PtAP(Use *U, int n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of Richardson's method, with Jacobi's preconditioner */
 static PetscErrorCode Solve(Use *U, int n)
 {
   PetscFunctionBeginUser;
   PetscCall(MatSetValuesCOO(U->A, U->val, INSERT_VALUES));
   PetscCall(KSPSetOperators(U->ksp, U->A, U->A));
-  PetscCall(KSPSetTolerances(U->ksp, 1e-30, 1e-300, 1e30, n));
+  PetscCall(KSPSetTolerances(U->ksp, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, n));
   PetscCall(KSPSolve(U->ksp, U->x, U->y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -231,7 +233,7 @@ static const struct {
   {"MatDiagonalScale, MatMult",              DiagonalScale,   1 },
   {"MatAXPY, MatMult",                       AXPY,            1 },
   {"MatSetValuesCOO, MatMult",               SetValues,       1 },
-  {"MatSetValuesCOO, CG with 30 iterations", Solve,           30},
+  {"MatSetValuesCOO, 30 iterations",         Solve,           30},
   {"MatCopy, MatMult",                       Copy,            1 },
   {"MatDuplicate, MatMult",                  Duplicate,       1 },
   {"MatDuplicate, 10 MatMult",               Duplicate,       10},
@@ -304,7 +306,10 @@ static PetscErrorCode UseCreate(const char name[], Use *U)
   PetscCall(MatAssemblyBegin(U->P, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(U->P, MAT_FINAL_ASSEMBLY));
   PetscCall(KSPCreate(PETSC_COMM_SELF, &U->ksp));
-  PetscCall(KSPSetType(U->ksp, KSPCG));
+  PetscCall(KSPSetType(U->ksp, KSPRICHARDSON)); /* no values end it early, */
+  PetscCall(KSPRichardsonSetScale(U->ksp, 1e-3)); /* and none overflow */
+  PetscCall(KSPSetNormType(U->ksp, KSP_NORM_NONE));
+  PetscCall(KSPSetConvergenceTest(U->ksp, KSPConvergedSkip, NULL, NULL));
   PetscCall(KSPGetPC(U->ksp, &pc));
   PetscCall(PCSetType(pc, PCJACOBI));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -378,10 +383,19 @@ static PetscErrorCode Look(FILE *file, const char name[], const char use[], doub
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* With none of `words` all are wanted */
+static PetscBool IsWanted(const char use[], PetscInt num, char *words[])
+{
+  for (PetscInt i = 0; i < num; i++) {
+    if (strstr(use, words[i])) return PETSC_TRUE;
+  }
+  return (PetscBool)(num == 0);
+}
+
 int main(int argc, char **args)
 {
-  char     *cases[MOST], device_name[256], path[PETSC_MAX_PATH_LEN];
-  PetscInt  num = MOST;
+  char     *cases[MOST], *words[MOST], device_name[256], path[PETSC_MAX_PATH_LEN];
+  PetscInt  num = MOST, num_words = MOST;
   PetscBool device, set;
   FILE     *beside = NULL;
 
@@ -389,6 +403,8 @@ int main(int argc, char **args)
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-case", cases, &num, &set));
   PetscCheck(set, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-case generator:size,... says what to time");
+  PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-use", words, &num_words, &set));
+  if (!set) num_words = 0;
   PetscCall(PetscOptionsGetString(NULL, NULL, "-beside", path, sizeof(path), &set));
   if (set) {
     beside = fopen(path, "r");
@@ -402,6 +418,7 @@ int main(int argc, char **args)
     for (size_t u = 0; u < PETSC_STATIC_ARRAY_LENGTH(uses); u++) {
       double ms = 0, other;
 
+      if (!IsWanted(uses[u].name, num_words, words)) continue;
       PetscCall(Time(&U, u, device, &ms));
       PetscCall(Look(beside, cases[c], uses[u].name, &other));
       PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s\t%s\t%.4f", cases[c], uses[u].name, ms));
@@ -411,6 +428,7 @@ int main(int argc, char **args)
     PetscCall(UseDestroy(&U));
     PetscCall(PetscFree(cases[c]));
   }
+  for (PetscInt i = 0; i < num_words; i++) PetscCall(PetscFree(words[i]));
   if (beside) fclose(beside);
   PetscCall(PetscFinalize());
   return 0;

@@ -29,9 +29,23 @@ typedef tc_status (*tc_spmv_fn)(const void *view, const void *x, const void *y, 
 /* What products straight from CSR keep, of a matrix of so many entries */
 typedef struct {
   void    *scratch; // local, zeros before the first product, which nobody else uses
-  int32_t *seen;    // of the host's memory that kernels reach, too; gets `pattern` when a product has found that there are no long rows
-  int32_t  pattern; // a number for the pattern, another one than those before it
+  int64_t *told;    // of the host's memory that kernels reach, too: what a product has found out, tc_told(); 0 before
+  int32_t  pattern; // a number for the pattern, above zero, another one than those before it
 } tc_spmv_csr_memory;
+
+/* Of that pattern so many parts, what makes its rows uneven, have found a place in `scratch` */
+static inline int64_t tc_told(int32_t pattern, int32_t parts)
+{
+  return ((int64_t)pattern << 32) + parts;
+}
+
+/* Their number, as far as products have told by now, which nobody waits for; less than zero: not yet */
+static inline int32_t tc_parts_told(const tc_spmv_csr_memory *memory)
+{
+  const int64_t told = *(const volatile int64_t *)memory->told;
+
+  return told >> 32 == memory->pattern ? (int32_t)told : -1;
+}
 
 /* One row of the kernel table */
 typedef struct {

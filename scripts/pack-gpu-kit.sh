@@ -31,7 +31,7 @@ pack_flavour() { # opt|debug|int64, release|debug, PETSC_DIR and PETSC_ARCH
   strip -o "$to/lib/$(readelf -d "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so" | sed -n 's/.*SONAME.*\[\(.*\)\]/\1/p')" "$PETSC_DIR/$PETSC_ARCH/lib/libpetsc.so"
   for library in libaijtccusparse libaijtccusparse_cuda launch_log; do strip -g -o "$to/lib/$library.so" "$build/lib/$library.so"; done
   more=
-  [ "$1" = int64 ] || more="tcbench ex2 ex3 ex4 $(device_tests "$build")"
+  [ "$1" = int64 ] || more="tcbench usebench ex2 ex3 ex4 $(device_tests "$build")"
   for program in $more $(cd "$build/bin" && ls -d mat_*); do strip -o "$to/bin/$program" "$build/bin/$program"; done
   [ "$1" != int64 ] || return 0
   flags=$(PKG_CONFIG_PATH=$PETSC_DIR/$PETSC_ARCH/lib/pkgconfig pkg-config --cflags --libs PETSc)

@@ -350,7 +350,7 @@ static PetscErrorCode TestAskedFor(void)
 }
 
 /* The n-th launch, or allocation, from then on fails: the product is the parent's */
-static PetscErrorCode TestFault(tc_fault_point point, const char name[])
+static PetscErrorCode TestFault(tc_fault_point point, int n, const char name[])
 {
   tc_matrix S;
   Mat       A, plain;
@@ -362,7 +362,7 @@ static PetscErrorCode TestFault(tc_fault_point point, const char name[])
   PetscCall(Create(&S, PETSC_TRUE, &A));
   PetscCall(MatTestCreate(&S, MATAIJ, &plain));
   tc_matrix_free(&S);
-  PetscCall(MatAIJTCCUSPARSEArmFault(A, point, 1, &left));
+  PetscCall(MatAIJTCCUSPARSEArmFault(A, point, n, &left));
   PetscCall(MatTestSameProduct(A, plain, &same[0]));
   PetscCall(MatAIJTCCUSPARSEArmFault(A, point, 0, &left));
   PetscCall(MatTestSameProduct(A, plain, &same[1]));
@@ -381,7 +381,8 @@ int main(int argc, char **args)
   PetscCall(TestHistory());
   PetscCall(TestBlocks());
   PetscCall(TestAskedFor());
-  PetscCall(TestFault(TC_FAULT_LAUNCH, "a launch"));
-  PetscCall(TestFault(TC_FAULT_ALLOC, "an allocation"));
+  PetscCall(TestFault(TC_FAULT_LAUNCH, 1, "a launch"));
+  PetscCall(TestFault(TC_FAULT_LAUNCH, 2, "the launch behind it, which a GPU has with the first product of a pattern,"));
+  PetscCall(TestFault(TC_FAULT_ALLOC, 1, "an allocation"));
   return MatTestEnd();
 }

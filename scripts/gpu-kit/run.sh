@@ -8,6 +8,7 @@
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
 #   blocks     ex2 alone
+#   uses       usebench: new values and a product, with both types
 #   twogpus    some of them on two processes, where the machine has two GPUs, with the machine's Open MPI, which copies through the host
 #   twoaware   the same with the kit's CUDA-aware one
 #   bench      tcbench on the GPU, in parts: table rest add residual transpose spmm spmm_few spmm_precision spmm_t spmm_abt sparse24 by_rows, only if asked for precision; one that does not come to its end keeps what it has
@@ -15,8 +16,8 @@
 #   all        all of these (default)
 #
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus, twoaware and bench always run alone.
-# Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results, at most 8 files: environment.txt, results.tsv, tests.log,
-# solvers.tsv, events.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
+# Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results: environment.txt, results.tsv, tests.log,
+# solvers.tsv, events.tsv, uses.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
 # Where it can be started, CUDA's multi-process service lets the programs of tests and suite share the GPU, so that they do not take turns (environment.txt says so).
 # Environment: KIT_JOBS (4, with 12 cores 6, with that service two thirds of the cores if those are more), programs at the same time in tests, gpuaware, suite and sanitize; KIT_MPS=0, no such service; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware and twoaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.
@@ -323,19 +324,19 @@ one_stage() ( # in a shell of its own, whose jobs are no other stage's
 )
 
 [ $# -gt 0 ] || set -- all
-[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers twogpus twoaware bench
+[ "$1" != all ] || set -- hostbench tests gpuaware suite sanitize solvers uses twogpus twoaware bench
 unpack
 source "$work/solvers.sh"
 source "$work/bench.sh"
 environment
-rm -f "$out"/{results.tsv,tests.log,solvers.tsv,events.tsv,bench.txt}
+rm -f "$out"/{results.tsv,tests.log,solvers.tsv,events.tsv,uses.tsv,bench.txt}
 touch "$out/results.tsv"
 for each in "$@"; do
   if [ "$many_cores" = 1 ] && [[ $each == hostbench ]]; then
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|solves|blocks|twogpus|twoaware|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|blocks|uses|twogpus|twoaware|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

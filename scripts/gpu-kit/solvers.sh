@@ -149,6 +149,22 @@ stage_blocks() {
   blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
 }
 
+# Lines of uses.tsv, two of each type: case, use, type, milliseconds
+stage_uses() {
+  local round type log=$work/uses.log
+  flavour opt
+  for round in 1 2; do
+    for type in "$parent_type" aijtccusparse; do
+      if ! limited 100 "$bin/usebench" -use_gpu_aware_mpi 0 -mat_type "$type" -use MatScale,MatDiagonalScale,MatAXPY,MatSetValuesCOO,gave \
+        -case elasticity:10,stencil7:30,elasticity:28,stencil7:100,circuit:300000,webbase:300000,rmat:14,rmat:18,like_mip1:60000 >"$log" 2>&1 </dev/null; then
+        result "uses/$type/$round" failed "$(tail -n 1 "$log")"
+      fi
+      cat "$log" >>"$out/tests.log"
+      awk -F '\t' -v OFS='\t' -v type="$type" 'NF == 3 { print $1, $2, type, $3 }' "$log" >>"$out/uses.tsv"
+    done
+  done
+}
+
 stage_solvers() {
   local graph points
   stage_solves

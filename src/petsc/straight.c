@@ -22,7 +22,7 @@
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
   type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
   before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way. A new pattern of the transpose is packed at its first
-  product; its new values wait likewise, once two in a row had few products, where it has no rows of 256 entries and more.
+  product; its new values wait likewise, once two in a row had few products.
 
   It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
   as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.

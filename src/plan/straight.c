@@ -11,13 +11,13 @@ static const struct {
   double refill, refill_entry;
   double gain, gain_entry, gain_row;
 } prices[][2] = { // of the matrix, of its transpose
-  {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 3.3e-9, 0},      {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 0.001, 5.5e-9, 0}},      // a device: one H200
+  {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 2.3e-9, 0},      {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 0.001, 5.5e-9, 0}},      // a device: one H200
   {{1,   0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.1e-6, 0.5e-6}, {1,   0,    4.5e-6, 4.0e-6, 0,     1.1e-6, 0,     0.3e-6, 0.5e-6}}, // the host: one core, Zen 4
   {{0.5, 0,    4.5e-6, 0,      0,     0.6e-6, 0,     0.16e-6, 0},     {0.5, 0,    4.5e-6, 0,      0,     1.1e-6, 0,     0.3e-6, 0}},      // and where rows are not short, which gain alike
 };
 enum { NOT_SHORT = 12 }; // entries of the mean row
 
-static const int64_t told = 4; // products after which a device has told of long rows
+static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
 
 static int same_pattern(const tc_key *a, const tc_key *b)
 {
@@ -39,26 +39,15 @@ int tc_straight_is_ready(const tc_straight *S, const tc_backend *backend, const 
   return S->backend == backend && same_pattern(&S->laid_out, key);
 }
 
-int tc_straight_has_long_rows(const tc_straight *S, const tc_backend *backend, const tc_key *key, int64_t products)
+int tc_straight_is_uneven(const tc_straight *S, const tc_backend *backend, const tc_key *key)
 {
-  return tc_straight_is_ready(S, backend, key) && S->since >= products && *(const volatile int32_t *)S->memory.seen != S->memory.pattern;
+  return tc_straight_is_ready(S, backend, key) && tc_parts_told(&S->memory) > 0;
 }
 
-/* What a packed product gains where rows are of all lengths: more, and so much more where the mean row is not short that new values pay with the first product */
-static double gain_by_long_rows(double entries, int32_t num_rows)
+/* Of a transpose new values alone wait, and only once two before had few products, since for that its pattern has to be there, too */
+static int must_be_packed(const tc_straight *S, tc_verdict verdict, int transpose)
 {
-  const double mean = 10, launch = 0.006, waits = 0.02, entry = 8.0e-9;
-
-  return entries < mean * num_rows ? launch : waits + entry * entries;
-}
-
-/*
-  Of a transpose only new values wait, where it has no long rows, whose values by a permutation are all over the memory, and only once two before had few products, since for that its pattern has to be
-  there, too
-*/
-static int must_be_packed(const tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int transpose)
-{
-  return transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2 || tc_straight_has_long_rows(S, backend, key, 1));
+  return transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2);
 }
 
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
@@ -67,7 +56,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
   const double entries = (double)key->nnz, refill = prices[where][t].refill + prices[where][t].refill_entry * entries;
   double       gain    = prices[where][t].gain + prices[where][t].gain_entry * entries + prices[where][t].gain_row * num_rows;
 
-  if (tc_straight_has_long_rows(S, backend, key, told)) gain += gain_by_long_rows(entries, num_rows);
+  if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
   if (!S->asked || !same_values(&S->key, key)) {
     S->followed  = S->asked;
     S->asked     = 1;
@@ -81,7 +70,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
   S->cost_ms = refill;
   if (verdict == TC_CACHE_REBUILD) S->cost_ms += prices[where][t].share * (prices[where][t].conversion + prices[where][t].conversion_entry * entries + prices[where][t].conversion_row * num_rows);
   S->missed_ms += gain;
-  if (must_be_packed(S, backend, key, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
+  if (must_be_packed(S, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits = hits - 1; // this one is packed, too
     return 1;
   }
@@ -93,9 +82,9 @@ static void release(tc_straight *S)
 {
   if (S->backend == NULL) return;
   S->backend->release(S->memory.scratch);
-  S->backend->unshare(S->memory.seen); // all products have ended, as `scratch` has been released
+  S->backend->unshare(S->memory.told); // all products have ended, as `scratch` has been released
   S->memory.scratch = NULL;
-  S->memory.seen    = NULL;
+  S->memory.told    = NULL;
   S->backend        = NULL;
 }
 
@@ -103,36 +92,31 @@ static void release(tc_straight *S)
 static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_stream stream)
 {
   const size_t bytes = backend->spmv_csr_scratch(key->nnz);
-  void        *seen;
+  void        *told;
 
   if (S->backend != backend || S->laid_out.nnz != key->nnz) {
     release(S);
     TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &S->memory.scratch)));
     S->backend = backend; // for release()
-    TC_CALL(tc_from_backend(backend, backend->share(&seen)));
-    S->memory.seen  = seen;
-    *S->memory.seen = S->memory.pattern;
+    TC_CALL(tc_from_backend(backend, backend->share(&told)));
+    S->memory.told  = told;
+    *S->memory.told = 0;
     S->laid_out.id  = -1;
     if (bytes > 0) TC_CALL(tc_from_backend(backend, backend->zero(S->memory.scratch, bytes, stream)));
   }
-  if (!same_pattern(&S->laid_out, key)) {
-    ++S->memory.pattern;
-    S->since = 0;
-  }
+  if (!same_pattern(&S->laid_out, key)) ++S->memory.pattern;
   S->laid_out = *key;
   return TC_OK;
 }
 
 tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  const tc_status status = prepare(S, backend, key, stream);
+  tc_status status = prepare(S, backend, key, stream);
 
-  if (status != TC_OK) release(S);
-  TC_CALL(status);
-  TC_CALL(tc_from_backend(backend, backend->spmv_csr(A, scalar, val, perm, x, y, z, sign, &S->memory, stream)));
-  ++S->count;
-  ++S->since;
-  return TC_OK;
+  if (status == TC_OK) status = tc_from_backend(backend, backend->spmv_csr(A, scalar, val, perm, x, y, z, sign, &S->memory, stream));
+  if (status != TC_OK) release(S); // which may not be as the next product needs it
+  else ++S->count;
+  return status;
 }
 
 void tc_straight_reset(tc_straight *S)

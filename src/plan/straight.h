@@ -17,7 +17,6 @@ typedef struct {
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
-  int64_t            since;    // products with that pattern
 } tc_straight;
 
 /*
@@ -29,8 +28,8 @@ int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_
 /* Is there all that such a product with this pattern needs, so that it only enqueues launches? */
 int tc_straight_is_ready(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
 
-/* Has it long rows, as far as that many products or more with it have told? A device tells late, and does not wait */
-int tc_straight_has_long_rows(const tc_straight *straight, const tc_backend *backend, const tc_key *key, int64_t products);
+/* Has it long rows, or others with so many entries together, as far as products have told? A device tells some products late */
+int tc_straight_is_uneven(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
 
 /* Can that backend multiply so with vectors of that scalar? */
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
