@@ -117,6 +117,7 @@ static void check_products(const tc_backend *backend, tc_scalar scalar, const ch
   for (int add = 0; add < 4; ++add) {
     int same = 1, whole = 1;
 
+    if (add == 3) tc_straight_reset(&straight); /* so that its first product is that of a new pattern, too */
     tc_canonical_spmv(A, x, NULL, expected);
     for (int32_t i = 0; i < m && add > 0; ++i) expected[i] = A->row_ptr[i] == A->row_ptr[i + 1] ? y[i] : add == 3 ? y[i] - expected[i] : y[i] + expected[i];
     for (int32_t i = 0; i < m && scalar == TC_SCALAR_F32; ++i) expected[i] = (float)expected[i];
