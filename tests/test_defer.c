@@ -95,6 +95,38 @@ static void history(void **state)
   tc_straight_reset(&S);
 }
 
+/* Ten products with each values: too few for a new pattern, not for new values, so the pattern pays after some of them, for as long as they are so; one product with each never */
+static void values_again_and_again(void **state)
+{
+  (void)state;
+  long_rows = 0;
+  for (int each = 1; each <= 10; each += 9) {
+    tc_straight S       = {0};
+    tc_key      key     = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
+    tc_verdict  verdict = TC_CACHE_REBUILD;
+    int64_t     hits    = 0;
+    int         packed_at[3] = {0}, num = 0;
+
+    for (; key.state < 20; ++key.state) {
+      int packed = 0;
+
+      for (int i = 0; i < each; ++i) {
+        if (packed) ++hits;
+        else if (tc_straight_pays(&S, device(), &key, verdict, hits, 3000, 0)) {
+          if (num < 3) packed_at[num++] = (int)key.state;
+          packed  = 1;
+          verdict = TC_CACHE_REFILL;
+        }
+      }
+    }
+    assert_int_equal(num, each == 1 ? 0 : 3);
+    if (each == 1) continue;
+    assert_in_range(packed_at[0], 3, 12);
+    assert_int_equal(packed_at[1], packed_at[0] + 1);
+    assert_int_equal(packed_at[2], packed_at[0] + 2);
+  }
+}
+
 /* Known after the first product of a pattern; packed sooner */
 static void uneven_rows(void **state)
 {
@@ -144,7 +176,7 @@ static void scalars(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(scalars)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

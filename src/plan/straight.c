@@ -1,4 +1,5 @@
 #include "straight.h"
+#include <math.h>
 #include <string.h>
 
 /*
@@ -58,20 +59,23 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
   if (!S->asked || !same_values(&S->key, key)) {
-    S->followed  = S->asked;
-    S->asked     = 1;
-    S->before_ms = gain * (double)(S->products + hits - S->hits);
-    S->seldom    = S->followed && S->before_ms < refill ? S->seldom + 1 : 0;
-    S->key       = *key;
-    S->products  = 0;
-    S->hits      = hits;
-    S->missed_ms = 0;
+    S->followed   = S->asked;
+    S->asked      = 1;
+    S->before_ms  = gain * (double)(S->products + hits - S->hits);
+    S->seldom     = S->followed && S->before_ms < refill ? S->seldom + 1 : 0;
+    S->pattern_ms = !same_pattern(&S->key, key) ? 0 : S->pattern_ms + fmax(0, S->missed_ms - refill);
+    S->key        = *key;
+    S->products   = 0;
+    S->hits       = hits;
+    S->missed_ms  = 0;
   }
   S->cost_ms = refill;
-  if (verdict == TC_CACHE_REBUILD) S->cost_ms += prices[where][t].share * (prices[where][t].conversion + prices[where][t].conversion_entry * entries + prices[where][t].conversion_row * num_rows);
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += fmax(0, prices[where][t].share * (prices[where][t].conversion + prices[where][t].conversion_entry * entries + prices[where][t].conversion_row * num_rows) - S->pattern_ms);
   S->missed_ms += gain;
   if (must_be_packed(S, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
-    S->hits = hits - 1; // this one is packed, too
+    S->hits       = hits - 1; // this one is packed, too
+    S->pattern_ms = 0;
+    S->missed_ms  = 0;
     return 1;
   }
   ++S->products;

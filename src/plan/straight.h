@@ -13,6 +13,7 @@ typedef struct {
   int64_t           hits;      // counted when they came
   double            before_ms; // what packed products with the values before them gained, or would have
   double            missed_ms, cost_ms; // what products with these lose, and until when
+  double            pattern_ms; // what products with values before lost beyond taking those over, as long as the pattern has not been packed
   int64_t           count;     // of all products, kept by tc_straight_reset()
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
@@ -21,7 +22,8 @@ typedef struct {
 
 /*
   Is what is asked of a plan, `verdict`, REFILL or REBUILD for `key`, to be done now, for a matrix of so many rows, or for its transpose? Once for each product whose values are not packed. `hits`: products so far that found
-  their values packed. As the values before got so many products that packing paid, it is taken to pay at once; otherwise once the products straight from CSR have lost as much.
+  their values packed. As the values before got so many products that packing paid, it is taken to pay at once; otherwise once the products straight from CSR have lost as much, those with values before among
+  them, where taking those over would have paid.
 */
 int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose);
 
