@@ -50,7 +50,7 @@ extern "C" {
 #include "tc_kernels.h"
 #undef TC_CONVERTER
 size_t    tc_spmv_csr_scratch_cuda(int64_t);
-tc_status tc_spmv_csr_cuda(const tc_csr_local *, tc_scalar, const void *, const int32_t *, const void *, const void *, void *, int, const tc_spmv_csr_memory *, tc_stream);
+tc_status tc_spmv_csr_cuda(const tc_csr_matrix *, const void *, const void *, void *, int, const tc_spmv_csr_memory *, tc_stream);
 int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);

@@ -305,10 +305,11 @@ static int32_t tc_straight_rows(const tc_csr_local *A, const tc_device_size *siz
 }
 
 template <typename V, bool permuted>
-static tc_status straight(const char *name, const tc_csr_local *A, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+static tc_status straight(const char *name, const tc_csr_matrix *matrix, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
   const tc_output<V>      out = {static_cast<const V *>(y), static_cast<V *>(z), static_cast<double>(sign)};
-  const tc_straight_values<V, permuted> values = {static_cast<const V *>(val), perm};
+  const tc_straight_values<V, permuted> values = {static_cast<const V *>(matrix->val), matrix->perm};
+  const tc_csr_local     *A      = matrix->rows;
   const V                *vector = static_cast<const V *>(x);
   const tc_straight_list L = tc_straight_list_of(memory->scratch, A->nnz);
   const int64_t           most = tc_straight_most(A->nnz);
@@ -329,9 +330,9 @@ extern "C" size_t tc_spmv_csr_scratch_cuda(int64_t nnz)
   return (sizeof(double) + 3 * sizeof(int32_t)) * static_cast<size_t>(tc_straight_most(nnz)) + 2 * sizeof(int32_t);
 }
 
-extern "C" tc_status tc_spmv_csr_cuda(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+extern "C" tc_status tc_spmv_csr_cuda(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
-  const auto multiply = scalar == TC_SCALAR_F64 ? perm ? straight<double, true> : straight<double, false> : perm ? straight<float, true> : straight<float, false>;
+  const auto multiply = A->scalar == TC_SCALAR_F64 ? A->perm ? straight<double, true> : straight<double, false> : A->perm ? straight<float, true> : straight<float, false>;
 
-  return multiply("tc_spmv_csr", A, val, perm, x, y, z, sign, memory, stream);
+  return multiply("tc_spmv_csr", A, x, y, z, sign, memory, stream);
 }

@@ -26,6 +26,19 @@ typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default st
 */
 typedef tc_status (*tc_spmv_fn)(const void *view, const void *x, const void *y, void *z, int sign, int early, tc_stream stream);
 
+/* A matrix as products straight from CSR read it, all local */
+typedef struct {
+  const tc_csr_local *rows;
+  tc_scalar           scalar; // of values and vectors
+  const void         *val;    // [nnz] of that scalar
+  const int32_t      *perm;   // [nnz], where in `val` the value of an entry is; NULL: there
+  /* The host's alone */
+  const int32_t *node;      // [num_nodes + 1], the first row of each group of rows with the same columns; NULL: not known
+  int32_t        num_nodes;
+  const uint8_t *kind;      // not NULL: the matrix is the transpose of `rows`. [num_cols], 0 for a column without entries, else 1; none has so many that it is summed by segments
+  double        *sums;      // [num_cols] for such a product where z is y
+} tc_csr_matrix;
+
 /* What products straight from CSR keep, of a matrix of so many entries */
 typedef struct {
   void    *scratch; // local, zeros before the first product, which nobody else uses
@@ -86,11 +99,11 @@ typedef struct {
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*
-    z = A x (y == NULL) or z = y + sign A x straight from CSR, the value of entry e val[e], or val[perm[e]] unless that is NULL, of the scalar of the vectors; else as tc_spmv_fn, with the
-    same bits. The first: bytes of scratch. The host has it in F64 alone, and needs no memory. Enqueues
+    z = A x (y == NULL) or z = y + sign A x straight from CSR, else as tc_spmv_fn, with the same bits. The first: bytes of scratch. The host has it in F64 alone, and needs no memory.
+    Enqueues
   */
   size_t (*spmv_csr_scratch)(int64_t nnz);
-  tc_status (*spmv_csr)(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
+  tc_status (*spmv_csr)(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
   /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);
   /* One row for every format */

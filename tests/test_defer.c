@@ -15,9 +15,9 @@ static size_t no_scratch(int64_t nnz)
 }
 
 /* Tells of long rows, and multiplies nothing */
-static tc_status tell(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+static tc_status tell(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
-  (void)A, (void)scalar, (void)val, (void)perm, (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  (void)A, (void)x, (void)y, (void)z, (void)sign, (void)stream;
   *memory->told = tc_told(memory->pattern, long_rows);
   return TC_OK;
 }
@@ -37,11 +37,11 @@ enum { MOST = 1000 };
 /* Products straight from CSR before packing pays for these values of a matrix of that many rows and entries */
 static int straight_products(tc_straight *S, const tc_backend *backend, tc_key *key, tc_verdict verdict, int64_t hits, int32_t rows)
 {
-  const tc_csr_local A = {.num_rows = rows, .num_cols = rows, .nnz = key->nnz};
-  int                products = 0;
+  const tc_csr_matrix A = {.scalar = TC_SCALAR_F64};
+  int                 products = 0;
 
-  while (products < MOST && !tc_straight_pays(S, backend, key, verdict, hits, rows, 0)) {
-    ASSERT_OK(tc_straight_multiply(S, backend, key, &A, TC_SCALAR_F64, NULL, NULL, NULL, NULL, NULL, 1, NULL));
+  while (products < MOST && !tc_straight_pays(S, backend, key, verdict, hits, rows, TC_STRAIGHT_FORWARD)) {
+    ASSERT_OK(tc_straight_multiply(S, backend, key, &A, NULL, NULL, NULL, 1, NULL));
     ++products;
   }
   return products;
@@ -84,8 +84,8 @@ static void history(void **state)
   key.state = 2;
   assert_int_equal(straight_products(&S, device(), &key, TC_CACHE_REFILL, hits, 3000), 0); // after 100
   key.state = 3;
-  assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, 0), 0); // after one
-  for (key.state = 4; key.state < 50; ++key.state) assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, 0), 0);
+  assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, TC_STRAIGHT_FORWARD), 0); // after one
+  for (key.state = 4; key.state < 50; ++key.state) assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, hits, 3000, TC_STRAIGHT_FORWARD), 0);
   assert_true(S.seldom > 40);
   assert_true(straight_products(&S, device(), &key, TC_CACHE_REFILL, hits, 3000) > 0);
   hits += 100;
@@ -112,7 +112,7 @@ static void values_again_and_again(void **state)
 
       for (int i = 0; i < each; ++i) {
         if (packed) ++hits;
-        else if (tc_straight_pays(&S, device(), &key, verdict, hits, 3000, 0)) {
+        else if (tc_straight_pays(&S, device(), &key, verdict, hits, 3000, TC_STRAIGHT_FORWARD)) {
           if (num < 3) packed_at[num++] = (int)key.state;
           packed  = 1;
           verdict = TC_CACHE_REFILL;
@@ -140,7 +140,7 @@ static void uneven_rows(void **state)
     assert_false(tc_straight_is_uneven(&S, device(), &key));
     products[long_rows][0] = straight_products(&S, device(), &key, TC_CACHE_REBUILD, 0, 16384);
     assert_int_equal(tc_straight_is_uneven(&S, device(), &key), long_rows);
-    for (key.state = 2; key.state < 4; ++key.state) tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 16384, 0); // the first as those before
+    for (key.state = 2; key.state < 4; ++key.state) tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 16384, TC_STRAIGHT_FORWARD); // the first as those before
     products[long_rows][1] = straight_products(&S, device(), &key, TC_CACHE_REFILL, 0, 16384);
     key.pattern = 2;
     assert_false(tc_straight_is_uneven(&S, device(), &key));
@@ -152,18 +152,18 @@ static void uneven_rows(void **state)
 /* Of a transpose new values alone, after two that had few products */
 static void transposes(void **state)
 {
-  tc_straight        S   = {0};
-  tc_key             key = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
-  const tc_csr_local A   = {.num_rows = 3000, .num_cols = 3000, .nnz = key.nnz};
+  tc_straight         S   = {0};
+  tc_key              key = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
+  const tc_csr_matrix A   = {.scalar = TC_SCALAR_F64};
 
   (void)state;
   long_rows = 1;
-  assert_true(tc_straight_pays(&S, device(), &key, TC_CACHE_REBUILD, 0, 3000, 1));
+  assert_true(tc_straight_pays(&S, device(), &key, TC_CACHE_REBUILD, 0, 3000, TC_STRAIGHT_PERMUTED));
   for (key.state = 2; key.state < 5; ++key.state) {
-    assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 3000, 1), key.state == 2);
-    if (key.state > 2) ASSERT_OK(tc_straight_multiply(&S, device(), &key, &A, TC_SCALAR_F64, NULL, NULL, NULL, NULL, NULL, 1, NULL));
+    assert_int_equal(tc_straight_pays(&S, device(), &key, TC_CACHE_REFILL, 0, 3000, TC_STRAIGHT_PERMUTED), key.state == 2);
+    if (key.state > 2) ASSERT_OK(tc_straight_multiply(&S, device(), &key, &A, NULL, NULL, NULL, 1, NULL));
   }
-  assert_true(tc_straight_pays(&S, device(), &key, TC_CACHE_REBUILD, 0, 3000, 1));
+  assert_true(tc_straight_pays(&S, device(), &key, TC_CACHE_REBUILD, 0, 3000, TC_STRAIGHT_PERMUTED));
   tc_straight_reset(&S);
 }
 

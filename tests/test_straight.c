@@ -124,8 +124,10 @@ static void check_products(const tc_backend *backend, tc_scalar scalar, const ch
     for (int r = 0; r < repeats && same && whole; ++r) {
       device_array dy = new_vector(backend, scalar, m, y), dz = new_vector(backend, scalar, m, NULL);
 
+      const tc_csr_matrix matrix = {.rows = &R.A, .scalar = scalar, .val = add == 3 ? turned_val.local : val.local, .perm = add == 3 ? perm : NULL};
+
       for (int again = 0; again < (add == 2 ? 1 : 2); ++again) // at once, before the first one has told anything
-        device_check(backend, tc_straight_multiply(&straight, backend, &key, &R.A, scalar, add == 3 ? turned_val.local : val.local, add == 3 ? perm : NULL, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "straight");
+        device_check(backend, tc_straight_multiply(&straight, backend, &key, &matrix, dx.local, add ? dy.local : NULL, add == 2 ? dy.local : dz.local, add == 3 ? -1 : 1, NULL), "straight");
       device_check(backend, backend->synchronize(NULL), "synchronize");
       whole = get_vector(add == 2 ? &dy : &dz, scalar, z);
       same  = tc_first_different(m, z, expected) == m;
@@ -194,15 +196,16 @@ static void check_lengths(const tc_backend *backend, const char *name, int32_t r
 static double timed(const tc_backend *backend, tc_plan *plan, tc_straight *straight, const tc_key *key, const tc_csr_local *rows, const double *val, const double *x, double *z)
 {
   enum { GROUPS = 9, PRODUCTS = 50 };
-  double best = INFINITY;
+  const tc_csr_matrix matrix = {.rows = rows, .scalar = TC_SCALAR_F64, .val = val};
+  double              best   = INFINITY;
 
   for (int g = 0; g < GROUPS; ++g) {
     void  *stopwatch;
     double ms;
 
-    device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, NULL, x, NULL, z, 1, NULL), "product");
+    device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, &matrix, x, NULL, z, 1, NULL), "product");
     device_check(backend, backend->time_begin(NULL, &stopwatch), "time_begin");
-    for (int i = 0; i < PRODUCTS; ++i) device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, rows, TC_SCALAR_F64, val, NULL, x, NULL, z, 1, NULL), "product");
+    for (int i = 0; i < PRODUCTS; ++i) device_check(backend, plan ? tc_plan_spmv(plan, x, NULL, z, 1, NULL) : tc_straight_multiply(straight, backend, key, &matrix, x, NULL, z, 1, NULL), "product");
     device_check(backend, backend->time_end(NULL, stopwatch, &ms), "time_end");
     if (ms / PRODUCTS < best) best = ms / PRODUCTS;
   }

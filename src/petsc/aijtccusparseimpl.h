@@ -193,12 +193,12 @@ PETSC_INTERN PetscErrorCode MatMultTranspose_AIJTCCUSPARSE(Mat, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 PETSC_INTERN PetscErrorCode MatResidual_AIJTCCUSPARSE(Mat, Vec, Vec, Vec);
 
-/* What a product straight from CSR reads: rows of the matrix, or of its transpose, and values of the matrix, by the permutation unless that is NULL */
+/* What a product straight from CSR reads: rows of the matrix, or of its transpose, and values of the matrix */
 typedef struct {
   tc_key             key;
   tc_csr_local       rows;
   const PetscScalar *values;
-  const int32_t     *perm;
+  tc_csr_matrix      matrix;
 } MatTCRows;
 
 PETSC_INTERN PetscErrorCode MatTCMultiply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const MatTCRows *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
@@ -206,7 +206,7 @@ PETSC_INTERN PetscErrorCode MatTCApply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, in
 PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int, Vec, Vec, Vec, PetscBool *);
 
 /* straight.c */
-PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* trial.c */

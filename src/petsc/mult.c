@@ -24,7 +24,7 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
     if (!host) PetscCall(PetscLogGpuTimeBegin());
     const PetscScalar *to = !y ? NULL : in_place ? az.local : ay.local;
 
-    status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->rows, MATTC_SCALAR, rows->values, rows->perm, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
+    status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->matrix, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));

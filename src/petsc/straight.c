@@ -21,8 +21,11 @@
   Notes:
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
   type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
-  before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method. The bits are the same either way. A new pattern of the transpose is packed at its first
-  product; its new values wait likewise, once two in a row had few products.
+  before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method; where ten products with each of many values would have paid for the pattern, it is packed,
+  too. The bits are the same either way.
+
+  On a GPU a new pattern of the transpose is packed at its first product, and new values of it wait once two before them had few products. On the host both wait as those of the matrix, and products with
+  the transpose go over the rows of the matrix, unless a column has 256 entries or more.
 
   It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
   as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.
@@ -79,12 +82,31 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
 }
 
+/* Which way products straight from CSR with that side go; on the host the first one of a pattern with the transpose looks at its columns */
+static PetscErrorCode MatTCWay(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_stream stream, tc_straight_way *way)
+{
+  tc_status    status = TC_OK;
+  MatTCPattern P;
+
+  PetscFunctionBegin;
+  *way = side == &tc->side[MATTC_TRANSPOSE] ? TC_STRAIGHT_PERMUTED : TC_STRAIGHT_FORWARD;
+  if (*way == TC_STRAIGHT_FORWARD || backend != tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
+  *way = tc_straight_transposes(&side->straight, key);
+  if (*way != TC_STRAIGHT_UNKNOWN) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
+  if (status == TC_OK) status = tc_straight_look(&side->straight, key, &P.local);
+  PetscCall(MatTCPatternRestore(A, backend, &P));
+  *way = status == TC_OK ? tc_straight_transposes(&side->straight, key) : TC_STRAIGHT_PERMUTED;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What is not packed with these values is to be: not now? */
-PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
+PetscErrorCode MatTCAwaits(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_verdict verdict, tc_stream stream, PetscBool *waits)
 {
   const PetscBool transpose = (PetscBool)(side == &tc->side[MATTC_TRANSPOSE]);
   const char     *later     = verdict == TC_CACHE_REBUILD ? "packing" : "new values";
   tc_straight    *S         = &side->straight;
+  tc_straight_way way;
   tc_counters     counters;
   PetscInt        m;
 
@@ -95,24 +117,48 @@ PetscErrorCode MatTCAwaits(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, 
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatGetLocalSize(A, transpose ? NULL : &m, transpose ? &m : NULL));
+  PetscCall(MatTCWay(A, tc, side, backend, key, stream, &way));
   MatTCGetCounters(side, &counters);
-  *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, transpose);
+  *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, way);
   if (!*waits && S->products > 0) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
   else if (*waits && S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that share their columns, as PETSc found them when it assembled the matrix */
+static PetscErrorCode MatTCNodesGet(Mat A, tc_csr_matrix *matrix)
+{
+  PetscInt num, *first;
+
+  PetscFunctionBegin;
+  PetscCall(MatInodeGetInodeSizes(A, &num, &first, NULL));
+  if (sizeof(PetscInt) == sizeof(int32_t) && first && first[num] == matrix->rows->num_rows) {
+    matrix->num_nodes = (int32_t)num;
+    matrix->node      = (const int32_t *)first;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Rows of the matrix, or of its transpose, which are kept for the products to come */
 static PetscErrorCode MatTCRowsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream, MatTCPattern *P, MatTCRows *rows, tc_status *status)
 {
+  const PetscBool host = (PetscBool)(backend == tc_backend_host());
+  tc_straight_way way;
+
   PetscFunctionBegin;
   PetscCall(MatTCGetKey(A, tc, &rows->key));
-  if (side->transpose && tc_transpose_has_rows(side->transpose)) PetscCall(MatTCPatternGetSizes(A, P));
+  PetscCall(MatTCWay(A, tc, side, backend, &rows->key, stream, &way));
+  if (way == TC_STRAIGHT_PERMUTED && tc_transpose_has_rows(side->transpose)) PetscCall(MatTCPatternGetSizes(A, P));
   else PetscCall(MatTCPatternGetLocal(A, backend, stream, P, status));
-  rows->rows = P->local;
-  rows->perm = NULL;
-  if (*status == TC_OK && side->transpose) *status = tc_transpose_pattern(side->transpose, &P->local, &rows->rows, &rows->perm, stream);
+  rows->rows   = P->local;
+  rows->matrix = (tc_csr_matrix){.rows = &rows->rows, .scalar = MATTC_SCALAR};
+  if (way == TC_STRAIGHT_COLUMNS) {
+    rows->matrix.kind = side->straight.columns.kind;
+    rows->matrix.sums = side->straight.columns.sums;
+  }
+  if (*status == TC_OK && way == TC_STRAIGHT_PERMUTED) *status = tc_transpose_pattern(side->transpose, &P->local, &rows->rows, &rows->matrix.perm, stream);
   else if (*status == TC_OK) PetscCall(MatTCPatternKeep(&tc->dense, backend, &rows->key, P));
+  if (*status == TC_OK && host && way == TC_STRAIGHT_FORWARD) PetscCall(MatTCNodesGet(A, &rows->matrix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -141,6 +187,7 @@ PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int 
   PetscCall(MatTCRowsGet(A, tc, side, backend, stream, &P, &rows, &status));
   if (host) PetscCall(MatSeqAIJGetArrayRead(A, &rows.values));
   else PetscCall(MatTCGetDeviceValues(A, &rows.values));
+  rows.matrix.val = rows.values;
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
   if (status == TC_OK && (!side->plan || tc_plan_check(side->plan, &rows.key) == TC_CACHE_REBUILD)) MatTCCountRows(side, host, &rows.rows);
   if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &rows, sign, x, y, z, stream, done));

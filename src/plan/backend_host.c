@@ -49,13 +49,13 @@ static size_t host_spmv_csr_scratch(int64_t nnz)
   return 0;
 }
 
-static tc_status host_spmv_csr(const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
+static tc_status host_spmv_csr(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream)
 {
   (void)stream;
   *memory->told = tc_told(memory->pattern, 0); // long rows are like others here
   TC_CHECK(!tc_fault(TC_FAULT_LAUNCH), TC_ERR_DEVICE, "host kernel: a fault was asked for");
-  TC_CHECK(scalar == TC_SCALAR_F64, TC_ERR_UNSUPPORTED, "the host multiplies floats over packed formats alone");
-  tc_spmv_csr_host(A, val, perm, x, y, z, sign);
+  TC_CHECK(A->scalar == TC_SCALAR_F64, TC_ERR_UNSUPPORTED, "the host multiplies floats over packed formats alone");
+  tc_spmv_csr_host(A, x, y, z, sign);
   return TC_OK;
 }
 

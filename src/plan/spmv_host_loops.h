@@ -107,6 +107,87 @@ TARGET TC_INLINE void NAME(rows_together)(const product *P, int add)
   NAME(rows)(P, row, add, 0);
 }
 
+/* Entries `from` to `to` of each row of some nodes of `size` rows, which begin at first[] and have length[] */
+TARGET TC_INLINE void NAME(node_steps)(const product *P, int num, int size, const int32_t *first, const int32_t *length, int32_t from, int32_t to, double sum[])
+{
+  for (int32_t e = from; e < to; ++e) {
+    for (int n = 0; n < num; ++n) {
+      const double  element = P->x[P->A->col[first[n] + e]];
+      const double *val     = P->val + first[n] + e;
+
+      for (int r = 0; r < size; ++r) sum[n * size + r] = fma(val[r * (ptrdiff_t)length[n]], element, sum[n * size + r]);
+    }
+  }
+}
+
+/* `num` nodes of `size` rows from row `row` on, none of them long, side by side as far as the shortest of them goes; then what is left */
+TARGET TC_INLINE void NAME(nodes_together)(const product *P, int num, int size, int32_t row, int add)
+{
+  int32_t first[MOST_NODES], length[MOST_NODES], shortest = INT32_MAX;
+  double  sum[MOST_NODES * MOST_ROWS] = {0};
+
+  for (int n = 0; n < num; ++n) {
+    first[n]  = P->A->row_ptr[row + n * size];
+    length[n] = P->A->row_ptr[row + n * size + 1] - first[n];
+    shortest  = length[n] < shortest ? length[n] : shortest;
+  }
+  for (int32_t e = 0, end; e < shortest; e = end) {
+    end = shortest - e < BLOCK ? shortest : e + BLOCK;
+    for (int i = 0; i < BLOCK * num * size; i += 8) FETCH(P->val + first[0] + num * size * e + AHEAD + i);
+    NAME(node_steps)(P, num, size, first, length, e, end, sum);
+  }
+  for (int n = 0; n < num; ++n) NAME(node_steps)(P, 1, size, first + n, length + n, shortest, length[n], sum + n * size);
+  for (int r = 0; r < num * size; ++r) {
+    if (!add) P->z[row + r] = sum[r] + 0.0;
+    else if (length[r / size] > 0) tc_finish_row(sum[r], row + r, P->y, P->z, P->sign);
+    else P->z[row + r] = P->y[row + r];
+  }
+}
+
+/* Two nodes of three rows, whose sums are enough for none to wait for its own, or one of any size up to MOST_ROWS */
+TARGET TC_INLINE void NAME(nodes)(const product *P, int add)
+{
+  const int32_t *node = P->node, *row_ptr = P->A->row_ptr;
+
+  for (int32_t i = 0; i < P->num_nodes;) {
+    const int32_t row = node[i], size = node[i + 1] - row, length = row_ptr[row + 1] - row_ptr[row];
+    const int     pair = i + 1 < P->num_nodes && node[i + 2] - node[i + 1] == size && row_ptr[node[i + 1] + 1] - row_ptr[node[i + 1]] < LONG;
+
+    if (length >= LONG) {
+      for (int r = 0; r < size; ++r) NAME(long_row)(P, row + r);
+      ++i;
+    } else if (size == 2 && pair) NAME(nodes_together)(P, 2, 2, row, add), i += 2;
+    else if (size == 3 && pair) NAME(nodes_together)(P, 2, 3, row, add), i += 2;
+    else if (size == 4) NAME(nodes_together)(P, 1, 4, row, add), ++i;
+    else if (size == 5) NAME(nodes_together)(P, 1, 5, row, add), ++i;
+    else {
+      for (int r = 0; r < size; ++r) NAME(nodes_together)(P, 1, 1, row + r, add);
+      ++i;
+    }
+  }
+}
+
+/*
+  z = A^T x or z = y + sign A^T x from the rows of A: each adds to sums of columns, which so get their entries in the order of the rows, as rows of A^T have them
+*/
+TARGET TC_INLINE void NAME(columns)(const product *P, int add)
+{
+  const int32_t *row_ptr = P->A->row_ptr, num_cols = P->A->num_cols;
+  double        *sum = add && P->y == P->z ? P->sums : P->z;
+
+  for (int32_t j = 0; j < num_cols; ++j) sum[j] = 0;
+  for (int32_t row = 0; row < P->A->num_rows; ++row) {
+    const double element = P->x[row];
+
+    for (int32_t e = row_ptr[row]; e < row_ptr[row + 1]; ++e) sum[P->A->col[e]] = fma(P->val[e], element, sum[P->A->col[e]]);
+  }
+  for (int32_t j = 0; j < num_cols; ++j) {
+    if (!add) P->z[j] = sum[j] + 0.0;
+    else if (P->kind[j]) tc_finish_row(sum[j], j, P->y, P->z, P->sign);
+    else P->z[j] = P->y[j];
+  }
+}
+
 /* For each a function of its own, whose loops have the registers to themselves */
 TARGET static APART void NAME(plain)(const product *P) { NAME(rows)(P, 0, 0, 0); }
 TARGET static APART void NAME(plain_add)(const product *P) { NAME(rows)(P, 0, 1, 0); }
@@ -115,11 +196,19 @@ TARGET static APART void NAME(permuted_add)(const product *P) { NAME(rows)(P, 0,
 TARGET static APART void NAME(together)(const product *P) { NAME(rows_together)(P, 0); }
 TARGET static APART void NAME(together_add)(const product *P) { NAME(rows_together)(P, 1); }
 
+TARGET static APART void NAME(of_nodes)(const product *P) { NAME(nodes)(P, 0); }
+TARGET static APART void NAME(of_nodes_add)(const product *P) { NAME(nodes)(P, 1); }
+
+TARGET static APART void NAME(transposed)(const product *P) { NAME(columns)(P, 0); }
+TARGET static APART void NAME(transposed_add)(const product *P) { NAME(columns)(P, 1); }
+
 TARGET static void NAME(multiply)(const product *P)
 {
   const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, add = P->y != NULL;
 
-  if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
+  if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
+  else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
+  else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
   else (add ? NAME(plain_add) : NAME(plain))(P);
 }

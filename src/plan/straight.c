@@ -1,5 +1,7 @@
 #include "straight.h"
+#include "spmv_host.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /*
@@ -9,14 +11,20 @@
 static const struct {
   double share; // of a conversion that may be lost before a new pattern is packed: on a device most matrices are made for a solver
   double conversion, conversion_entry, conversion_row; // once, per entry, per row
-  double refill, refill_entry;
+  double refill, refill_entry, refill_far; // the last for an entry beyond the first NEAR
   double gain, gain_entry, gain_row;
-} prices[][2] = { // of the matrix, of its transpose
-  {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 0.001, 2.3e-9, 0},      {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 0.001, 5.5e-9, 0}},      // a device: one H200
-  {{1,   0,    4.5e-6, 4.0e-6, 0,     0.6e-6, 0,     0.1e-6, 0.5e-6}, {1,   0,    4.5e-6, 4.0e-6, 0,     1.1e-6, 0,     0.3e-6, 0.5e-6}}, // the host: one core, Zen 4
-  {{0.5, 0,    4.5e-6, 0,      0,     0.6e-6, 0,     0.16e-6, 0},     {0.5, 0,    4.5e-6, 0,      0,     1.1e-6, 0,     0.3e-6, 0}},      // and where rows are not short, which gain alike
+} prices[][3] = { // TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS
+  /* A device: one H200 */
+  {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 4.2e-9, 0.001, 2.3e-9, 0}, {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 9.0e-9, 0.001, 5.5e-9, 0}},
+  /* The host: one core, Zen 4 */
+  {{1, 0, 4.5e-6, 4.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0.5e-6}},
+  /* And where rows are not short, which gain alike */
+  {{0.5, 0, 4.5e-6, 0, 0, 0.6e-6, 2.5e-6, 0, 0.16e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0}},
 };
-enum { NOT_SHORT = 12 }; // entries of the mean row
+enum {
+  NOT_SHORT = 12,     // entries of the mean row
+  NEAR      = 1000000 // entries of which a cache of the host keeps values while they are put where they belong
+};
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
 
@@ -45,17 +53,40 @@ int tc_straight_is_uneven(const tc_straight *S, const tc_backend *backend, const
   return tc_straight_is_ready(S, backend, key) && tc_parts_told(&S->memory) > 0;
 }
 
-/* Of a transpose new values alone wait, and only once two before had few products, since for that its pattern has to be there, too */
-static int must_be_packed(const tc_straight *S, tc_verdict verdict, int transpose)
+/* Of a transpose by a permutation new values alone wait, and only once two before had few products, since for that its pattern has to be there, too */
+static int must_be_packed(const tc_straight *S, tc_verdict verdict, tc_straight_way way)
 {
-  return transpose && (verdict == TC_CACHE_REBUILD || S->seldom < 2);
+  return way == TC_STRAIGHT_PERMUTED && (verdict == TC_CACHE_REBUILD || S->seldom < 2);
 }
 
-int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose)
+tc_straight_way tc_straight_transposes(const tc_straight *S, const tc_key *key)
 {
-  const int    where   = backend != tc_backend_host() ? 0 : key->nnz < NOT_SHORT * (int64_t)num_rows ? 1 : 2, t = transpose != 0;
-  const double entries = (double)key->nnz, refill = prices[where][t].refill + prices[where][t].refill_entry * entries;
-  double       gain    = prices[where][t].gain + prices[where][t].gain_entry * entries + prices[where][t].gain_row * num_rows;
+  return S->columns.known && same_pattern(&S->columns.key, key) ? S->columns.serve ? TC_STRAIGHT_COLUMNS : TC_STRAIGHT_PERMUTED : TC_STRAIGHT_UNKNOWN;
+}
+
+static void forget_columns(tc_straight *S)
+{
+  free(S->columns.sums);
+  memset(&S->columns, 0, sizeof S->columns);
+}
+
+tc_status tc_straight_look(tc_straight *S, const tc_key *key, const tc_csr_local *rows)
+{
+  forget_columns(S);
+  S->columns.sums = malloc(((size_t)rows->num_cols + 1) * (sizeof *S->columns.sums + sizeof *S->columns.kind)); // one array behind the other
+  TC_CHECK(S->columns.sums != NULL, TC_ERR_MEMORY, "no host memory for sums of %d columns", rows->num_cols);
+  S->columns.kind = (uint8_t *)(S->columns.sums + rows->num_cols + 1);
+  TC_CALL(tc_spmv_csr_columns(rows, S->columns.kind, &S->columns.serve));
+  S->columns.key   = *key;
+  S->columns.known = 1;
+  return TC_OK;
+}
+
+int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way)
+{
+  const int    where   = backend != tc_backend_host() ? 0 : key->nnz < NOT_SHORT * (int64_t)num_rows ? 1 : 2;
+  const double entries = (double)key->nnz, near = fmin(entries, NEAR), refill = prices[where][way].refill + prices[where][way].refill_entry * near + prices[where][way].refill_far * (entries - near);
+  double       gain    = prices[where][way].gain + prices[where][way].gain_entry * entries + prices[where][way].gain_row * num_rows;
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
   if (!S->asked || !same_values(&S->key, key)) {
@@ -70,9 +101,9 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
     S->missed_ms  = 0;
   }
   S->cost_ms = refill;
-  if (verdict == TC_CACHE_REBUILD) S->cost_ms += fmax(0, prices[where][t].share * (prices[where][t].conversion + prices[where][t].conversion_entry * entries + prices[where][t].conversion_row * num_rows) - S->pattern_ms);
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += fmax(0, prices[where][way].share * (prices[where][way].conversion + prices[where][way].conversion_entry * entries + prices[where][way].conversion_row * num_rows) - S->pattern_ms);
   S->missed_ms += gain;
-  if (must_be_packed(S, verdict, transpose) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
+  if (must_be_packed(S, verdict, way) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits       = hits - 1; // this one is packed, too
     S->pattern_ms = 0;
     S->missed_ms  = 0;
@@ -113,11 +144,11 @@ static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key
   return TC_OK;
 }
 
-tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, tc_stream stream)
+tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   tc_status status = prepare(S, backend, key, stream);
 
-  if (status == TC_OK) status = tc_from_backend(backend, backend->spmv_csr(A, scalar, val, perm, x, y, z, sign, &S->memory, stream));
+  if (status == TC_OK) status = tc_from_backend(backend, backend->spmv_csr(A, x, y, z, sign, &S->memory, stream));
   if (status != TC_OK) release(S); // which may not be as the next product needs it
   else ++S->count;
   return status;
@@ -128,6 +159,7 @@ void tc_straight_reset(tc_straight *S)
   const int64_t count = S->count;
 
   release(S);
+  forget_columns(S);
   memset(S, 0, sizeof *S);
   S->count = count;
 }

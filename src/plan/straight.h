@@ -5,6 +5,9 @@
 #pragma once
 #include "plan.h"
 
+/* How the transpose is multiplied, if it is that: from its rows and a permutation of the values, or, on the host, from the rows of the matrix; not known before tc_straight_look() */
+typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_UNKNOWN } tc_straight_way;
+
 typedef struct {
   tc_key            key;       // of the values last asked about
   int               asked, followed; // there are such, and there were others before
@@ -18,6 +21,12 @@ typedef struct {
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
+  struct {
+    tc_key   key;
+    int      known, serve;
+    double  *sums; // of tc_csr_matrix
+    uint8_t *kind;
+  } columns;
 } tc_straight;
 
 /*
@@ -25,7 +34,11 @@ typedef struct {
   their values packed. As the values before got so many products that packing paid, it is taken to pay at once; otherwise once the products straight from CSR have lost as much, those with values before among
   them, where taking those over would have paid.
 */
-int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, int transpose);
+int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way);
+
+/* How the host multiplies the transpose of a matrix with that pattern; the second looks at the columns of its rows, and is called for each pattern. Errors: TC_ERR_MEMORY */
+tc_straight_way tc_straight_transposes(const tc_straight *straight, const tc_key *key);
+tc_status       tc_straight_look(tc_straight *straight, const tc_key *key, const tc_csr_local *rows);
 
 /* Is there all that such a product with this pattern needs, so that it only enqueues launches? */
 int tc_straight_is_ready(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
@@ -37,10 +50,10 @@ int tc_straight_is_uneven(const tc_straight *straight, const tc_backend *backend
 int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local, values and vectors of that scalar, values by `perm` unless that is NULL. `key`: of the pattern. Memory is allocated once for
-  each number of entries; no synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z, with the bits of packed products; all local. `key`: of the pattern. Memory is allocated once for each number of entries; no
+  synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
 */
-tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_local *A, tc_scalar scalar, const void *val, const int32_t *perm, const void *x, const void *y, void *z, int sign, tc_stream stream);
+tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
 /* Forgets all but the count of products, and gives the memory back */
 void tc_straight_reset(tc_straight *straight);
