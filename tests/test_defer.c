@@ -167,6 +167,34 @@ static void transposes(void **state)
   tc_straight_reset(&S);
 }
 
+/* With many entries what has been timed decides, once all of it is known, for that pattern */
+static void times(void **state)
+{
+  (void)state;
+  for (int many = 0; many < 2; ++many) {
+    for (int gains = 0; gains < 2; ++gains) {
+      tc_straight S       = {0};
+      tc_key      key     = {.id = 1, .pattern = 1, .state = 1, .nnz = many ? 2000000 : 900000};
+      int         asked = 0;
+
+      tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 100000, TC_STRAIGHT_FORWARD);
+      tc_straight_timed(&S, TC_STRAIGHT_PRODUCT, 3);
+      tc_straight_timed(&S, TC_STRAIGHT_PRODUCT, gains ? 2.5 : 1.0); /* the least */
+      tc_straight_timed(&S, TC_STRAIGHT_PRODUCT, 4);
+      tc_straight_timed(&S, TC_STRAIGHT_PACKED, 1);
+      tc_straight_timed(&S, TC_STRAIGHT_REFILL, 4);
+      key.state = 2;
+      while (asked < 1000 && !tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REFILL, 0, 100000, TC_STRAIGHT_FORWARD)) ++asked;
+      if (many) assert_int_equal(asked, gains ? 2 : 1000); /* 4 of 1.5 */
+      else assert_in_range(asked, 1, 20);
+      key.pattern = 2;
+      tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 100000, TC_STRAIGHT_FORWARD);
+      for (int work = 0; work < TC_STRAIGHT_NUM_TIMED; ++work) assert_true(S.least_ms[work] == 0);
+      tc_straight_reset(&S);
+    }
+  }
+}
+
 /* The host multiplies floats over packed formats alone */
 static void scalars(void **state)
 {
@@ -176,7 +204,7 @@ static void scalars(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(scalars)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

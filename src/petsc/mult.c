@@ -23,9 +23,13 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
     const PetscScalar *to = !y ? NULL : in_place ? az.local : ay.local;
+    PetscLogDouble     begin, end;
 
+    PetscCall(PetscTime(&begin));
     status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->matrix, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
-    if (!host) PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(PetscTime(&end));
+    if (host) tc_straight_timed(&side->straight, rows ? TC_STRAIGHT_PRODUCT : TC_STRAIGHT_PACKED, 1000 * (end - begin));
+    else PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));
   if (y && !in_place) PetscCall(MatTCArrayRestore(backend, stream, &ay, &status));

@@ -64,6 +64,11 @@ tc_straight_way tc_straight_transposes(const tc_straight *S, const tc_key *key)
   return S->columns.known && same_pattern(&S->columns.key, key) ? S->columns.serve ? TC_STRAIGHT_COLUMNS : TC_STRAIGHT_PERMUTED : TC_STRAIGHT_UNKNOWN;
 }
 
+void tc_straight_timed(tc_straight *S, tc_straight_work work, double ms)
+{
+  if (S->least_ms[work] == 0 || ms < S->least_ms[work]) S->least_ms[work] = ms;
+}
+
 static void forget_columns(tc_straight *S)
 {
   free(S->columns.sums);
@@ -85,10 +90,16 @@ tc_status tc_straight_look(tc_straight *S, const tc_key *key, const tc_csr_local
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way)
 {
   const int    where   = backend != tc_backend_host() ? 0 : key->nnz < NOT_SHORT * (int64_t)num_rows ? 1 : 2;
-  const double entries = (double)key->nnz, near = fmin(entries, NEAR), refill = prices[where][way].refill + prices[where][way].refill_entry * near + prices[where][way].refill_far * (entries - near);
+  const double entries = (double)key->nnz, near = fmin(entries, NEAR);
+  double       refill  = prices[where][way].refill + prices[where][way].refill_entry * near + prices[where][way].refill_far * (entries - near);
   double       gain    = prices[where][way].gain + prices[where][way].gain_entry * entries + prices[where][way].gain_row * num_rows;
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
+  if (!same_pattern(&S->key, key)) memset(S->least_ms, 0, sizeof S->least_ms);
+  if (entries > NEAR && S->least_ms[TC_STRAIGHT_PRODUCT] > 0 && S->least_ms[TC_STRAIGHT_PACKED] > 0 && S->least_ms[TC_STRAIGHT_REFILL] > 0) {
+    gain   = fmax(0, S->least_ms[TC_STRAIGHT_PRODUCT] - S->least_ms[TC_STRAIGHT_PACKED]);
+    refill = S->least_ms[TC_STRAIGHT_REFILL];
+  }
   if (!S->asked || !same_values(&S->key, key)) {
     S->followed   = S->asked;
     S->asked      = 1;

@@ -8,6 +8,9 @@
 /* How the transpose is multiplied, if it is that: from its rows and a permutation of the values, or, on the host, from the rows of the matrix; not known before tc_straight_look() */
 typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_UNKNOWN } tc_straight_way;
 
+/* What the host's clock is read for */
+typedef enum { TC_STRAIGHT_PRODUCT, TC_STRAIGHT_PACKED, TC_STRAIGHT_REFILL, TC_STRAIGHT_NUM_TIMED } tc_straight_work;
+
 typedef struct {
   tc_key            key;       // of the values last asked about
   int               asked, followed; // there are such, and there were others before
@@ -18,6 +21,7 @@ typedef struct {
   double            missed_ms, cost_ms; // what products with these lose, and until when
   double            pattern_ms; // what products with values before lost beyond taking those over, as long as the pattern has not been packed
   int64_t           count;     // of all products, kept by tc_straight_reset()
+  double            least_ms[TC_STRAIGHT_NUM_TIMED]; // as tc_straight_timed() was told; 0: not yet
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
@@ -35,6 +39,9 @@ typedef struct {
   them, where taking those over would have paid.
 */
 int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way);
+
+/* A product straight from CSR, a packed one or new values took so long on the host. The least times with a pattern take the place of prices where all are known and memory decides: with many entries */
+void tc_straight_timed(tc_straight *straight, tc_straight_work work, double ms);
 
 /* How the host multiplies the transpose of a matrix with that pattern; the second looks at the columns of its rows, and is called for each pattern. Errors: TC_ERR_MEMORY */
 tc_straight_way tc_straight_transposes(const tc_straight *straight, const tc_key *key);
