@@ -128,7 +128,7 @@ PetscErrorCode MatTCAwaits(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const 
 /* Rows that share their columns, as PETSc found them when it assembled the matrix */
 static PetscErrorCode MatTCNodesGet(Mat A, tc_csr_matrix *matrix)
 {
-  PetscInt num, *first;
+  PetscInt num = 0, *first = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatInodeGetInodeSizes(A, &num, &first, NULL));

@@ -4,16 +4,17 @@
 #include <stdlib.h>
 
 enum {
-  LONG     = 256,  // entries from which on a row is summed by segments: docs/formats.md, "The order of the additions"
-  SEGMENT  = 2048,
-  GROUPS   = 4,    // of TC_LANES chains
-  ENTRIES  = 4,    // in a row of one chain
-  TOGETHER = 3,    // rows that are summed up side by side, so that none waits for its own sums, ...
-  MEAN     = 32,   // ... if the mean row has so many entries: as for dense blocks (spmm_host.c)
-  BLOCK    = 8,    // entries of each of them for which what comes ...
-  AHEAD    = 512,  // ... so many entries later is fetched
-  MOST_ROWS  = 5,  // of a node
-  MOST_NODES = 2   // that are summed up side by side
+  LONG       = 256,  // entries from which on a row is summed by segments: docs/formats.md, "The order of the additions"
+  SEGMENT    = 2048,
+  GROUPS     = 4,    // of TC_LANES chains
+  ENTRIES    = 4,    // in a row of one chain
+  TOGETHER   = 3,    // rows that are summed up side by side, so that none waits for its own sums, ...
+  MEAN       = 32,   // ... if the mean row has so many entries: as for dense blocks (spmm_host.c)
+  NODE       = 2,    // rows of the mean node from which on rows that share their columns are
+  MOST_ROWS  = 5,    // of a node
+  MOST_NODES = 2,    // side by side
+  BLOCK      = 8,    // entries of each row for which what comes ...
+  AHEAD      = 512   // ... so many entries later is fetched
 };
 
 #ifdef __GNUC__

@@ -144,25 +144,24 @@ TARGET TC_INLINE void NAME(nodes_together)(const product *P, int num, int size, 
   }
 }
 
-/* Two nodes of three rows, whose sums are enough for none to wait for its own, or one of any size up to MOST_ROWS */
+/* Two nodes of two or three rows, so that no sum waits for its own, or one that is larger, or what has no such neighbour row by row */
 TARGET TC_INLINE void NAME(nodes)(const product *P, int add)
 {
   const int32_t *node = P->node, *row_ptr = P->A->row_ptr;
 
-  for (int32_t i = 0; i < P->num_nodes;) {
+  for (int32_t i = 0, num; i < P->num_nodes; i += num) {
     const int32_t row = node[i], size = node[i + 1] - row, length = row_ptr[row + 1] - row_ptr[row];
-    const int     pair = i + 1 < P->num_nodes && node[i + 2] - node[i + 1] == size && row_ptr[node[i + 1] + 1] - row_ptr[node[i + 1]] < LONG;
 
+    num = i + 1 < P->num_nodes && (size == 2 || size == 3) && node[i + 2] - node[i + 1] == size && row_ptr[node[i + 1] + 1] - row_ptr[node[i + 1]] < LONG ? 2 : 1;
     if (length >= LONG) {
       for (int r = 0; r < size; ++r) NAME(long_row)(P, row + r);
-      ++i;
-    } else if (size == 2 && pair) NAME(nodes_together)(P, 2, 2, row, add), i += 2;
-    else if (size == 3 && pair) NAME(nodes_together)(P, 2, 3, row, add), i += 2;
-    else if (size == 4) NAME(nodes_together)(P, 1, 4, row, add), ++i;
-    else if (size == 5) NAME(nodes_together)(P, 1, 5, row, add), ++i;
+      num = 1;
+    } else if (num == 2 && size == 2) NAME(nodes_together)(P, 2, 2, row, add);
+    else if (num == 2) NAME(nodes_together)(P, 2, 3, row, add);
+    else if (size == 4) NAME(nodes_together)(P, 1, 4, row, add);
+    else if (size == 5) NAME(nodes_together)(P, 1, 5, row, add);
     else {
       for (int r = 0; r < size; ++r) NAME(nodes_together)(P, 1, 1, row + r, add);
-      ++i;
     }
   }
 }
@@ -204,11 +203,11 @@ TARGET static APART void NAME(transposed_add)(const product *P) { NAME(columns)(
 
 TARGET static void NAME(multiply)(const product *P)
 {
-  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, add = P->y != NULL;
+  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, shared = P->node != NULL && NODE * (int64_t)P->num_nodes <= P->A->num_rows, add = P->y != NULL;
 
   if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
   else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
-  else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
+  else if (shared) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
   else (add ? NAME(plain_add) : NAME(plain))(P);
 }
