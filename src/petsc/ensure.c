@@ -202,7 +202,7 @@ static PetscErrorCode MatTCRefill(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side,
   PetscCall(PetscLogEventEnd(MATTC_Refill, A, 0, 0, 0));
   PetscCall(PetscTime(&end));
   if (verdict == TC_CACHE_REBUILD) side->conversion_ms += 1000 * (end - begin);
-  else if (host) tc_straight_timed(&side->straight, TC_STRAIGHT_REFILL, 1000 * (end - begin));
+  else if (tc_straight_wants_times(backend, key->nnz)) tc_straight_timed(&side->straight, TC_STRAIGHT_REFILL, 1000 * (end - begin));
   if (status != TC_OK) PetscCall(MatTCFail(A, tc, side, "gathering the values", tc_last_error()));
   else if (tc_plan_kernel(side->plan) != kernel) PetscCall(PetscInfo(A, "aijtccusparse takes kernel %s in place of %s for these values (%s)\n", tc_plan_kernel(side->plan)->name, kernel->name, tc_plan_why(side->plan)));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -15,21 +15,26 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
   MatTCArray        ax, ay, az;
   MatInfo           info;
   tc_status         status = TC_OK;
+  PetscBool         timed;
 
   PetscFunctionBegin;
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  timed = (PetscBool)tc_straight_wants_times(backend, (int64_t)info.nz_used);
   PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_X, x, MATTC_READ, stream, &ax, &status));
   if (y && !in_place) PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Y, y, MATTC_READ, stream, &ay, &status));
   PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, z, in_place ? MATTC_READ_WRITE : MATTC_WRITE, stream, &az, &status));
   if (status == TC_OK) {
     if (!host) PetscCall(PetscLogGpuTimeBegin());
     const PetscScalar *to = !y ? NULL : in_place ? az.local : ay.local;
-    PetscLogDouble     begin, end;
+    PetscLogDouble     begin = 0, end = 0;
 
-    PetscCall(PetscTime(&begin));
+    if (timed) PetscCall(PetscTime(&begin));
     status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->matrix, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
-    PetscCall(PetscTime(&end));
-    if (host) tc_straight_timed(&side->straight, rows ? TC_STRAIGHT_PRODUCT : TC_STRAIGHT_PACKED, 1000 * (end - begin));
-    else PetscCall(PetscLogGpuTimeEnd());
+    if (!host) PetscCall(PetscLogGpuTimeEnd());
+    if (timed) {
+      PetscCall(PetscTime(&end));
+      tc_straight_timed(&side->straight, rows ? TC_STRAIGHT_PRODUCT : TC_STRAIGHT_PACKED, 1000 * (end - begin));
+    }
   }
   PetscCall(MatTCArrayRestore(backend, stream, &ax, &status));
   if (y && !in_place) PetscCall(MatTCArrayRestore(backend, stream, &ay, &status));
@@ -38,7 +43,6 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
   if (*done) {
     PetscLogDouble flops;
 
-    PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
     flops = 2.0 * info.nz_used - (y || (host && side == &tc->side[MATTC_TRANSPOSE]) ? 0.0 : (PetscLogDouble)side->nonempty_rows); /* as the parent's: on the host that of a transpose adds to zeros */
     PetscCall(host ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
   } else PetscCall(MatTCFail(A, tc, side, "a product", tc_last_error()));

@@ -64,6 +64,11 @@ tc_straight_way tc_straight_transposes(const tc_straight *S, const tc_key *key)
   return S->columns.known && same_pattern(&S->columns.key, key) ? S->columns.serve ? TC_STRAIGHT_COLUMNS : TC_STRAIGHT_PERMUTED : TC_STRAIGHT_UNKNOWN;
 }
 
+int tc_straight_wants_times(const tc_backend *backend, int64_t nnz)
+{
+  return backend == tc_backend_host() && nnz > NEAR;
+}
+
 void tc_straight_timed(tc_straight *S, tc_straight_work work, double ms)
 {
   if (S->least_ms[work] == 0 || ms < S->least_ms[work]) S->least_ms[work] = ms;
@@ -96,7 +101,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
   if (!same_pattern(&S->key, key)) memset(S->least_ms, 0, sizeof S->least_ms);
-  if (entries > NEAR && S->least_ms[TC_STRAIGHT_PRODUCT] > 0 && S->least_ms[TC_STRAIGHT_PACKED] > 0 && S->least_ms[TC_STRAIGHT_REFILL] > 0) {
+  if (tc_straight_wants_times(backend, key->nnz) && S->least_ms[TC_STRAIGHT_PRODUCT] > 0 && S->least_ms[TC_STRAIGHT_PACKED] > 0 && S->least_ms[TC_STRAIGHT_REFILL] > 0) {
     gain   = fmax(0, S->least_ms[TC_STRAIGHT_PRODUCT] - S->least_ms[TC_STRAIGHT_PACKED]);
     refill = S->least_ms[TC_STRAIGHT_REFILL];
   }

@@ -40,7 +40,11 @@ typedef struct {
 */
 int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way);
 
-/* A product straight from CSR, a packed one or new values took so long on the host. The least times with a pattern take the place of prices where all are known and memory decides: with many entries */
+/*
+  On the host the least times that products straight from CSR, packed ones and new values took with a pattern take the place of prices, once all are known, where memory decides, with many entries: is it so with that number, and
+  is there a time to be told?
+*/
+int  tc_straight_wants_times(const tc_backend *backend, int64_t nnz);
 void tc_straight_timed(tc_straight *straight, tc_straight_work work, double ms);
 
 /* How the host multiplies the transpose of a matrix with that pattern; the second looks at the columns of its rows, and is called for each pattern. Errors: TC_ERR_MEMORY */
