@@ -20,7 +20,7 @@
 
   Notes:
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
-  type has; what each of them loses is added up, by a table of prices, and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
+  type has; what each of them loses is added up, by a table of prices (on the host, with more than a million entries, by the times measured once all are known), and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
   before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method; where ten products with each of many values would have paid for the pattern, it is packed,
   too. The bits are the same either way.
 
@@ -120,8 +120,8 @@ PetscErrorCode MatTCAwaits(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const 
   PetscCall(MatTCWay(A, tc, side, backend, key, stream, &way));
   MatTCGetCounters(side, &counters);
   *waits = (PetscBool)!tc_straight_pays(S, backend, key, verdict, counters.hits, (int32_t)m, way);
-  if (!*waits && S->products > 0) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by a table of prices, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
-  else if (*waits && S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by a table of prices, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
+  if (!*waits && S->products > 0) PetscCall(PetscInfo(A, "aijtccusparse: %s, which takes %.2g ms by what is reckoned, after %" PetscInt64_FMT " products straight from CSR\n", later, S->cost_ms, (PetscInt64)S->products));
+  else if (*waits && S->products == 1) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR: %s takes %.2g ms by what is reckoned, of which a product loses %.2g\n", later, S->cost_ms, S->missed_ms));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
