@@ -173,6 +173,46 @@ static PetscErrorCode TestTransposed(const char name[], const tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* So many entries that the host's clock decides, and once more after the values have changed; where packed products are the slower ones they are passed over */
+static PetscErrorCode TestLarge(void)
+{
+  tc_matrix  S;
+  Mat        A, B;
+  Vec        x, z[2];
+  PetscInt64 straight;
+  PetscBool  same = PETSC_TRUE, shown;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 60, &S));
+  PetscCall(Create(&S, PETSC_TRUE, &A));
+  PetscCall(Create(&S, PETSC_FALSE, &B));
+  tc_matrix_free(&S);
+  PetscCall(MatCreateVecs(A, &x, &z[0]));
+  PetscCall(VecDuplicate(z[0], &z[1]));
+  PetscCall(MatTestRandom(x, 3, NULL));
+  for (int i = 0; i < 400; i++) {
+    PetscBool equal;
+
+    PetscCall(MatTestPoison(z[0]));
+    PetscCall(MatMult(A, x, z[0]));
+    if (i % 10 && i % 200 > 2) continue;
+    PetscCall(MatMult(B, x, z[1]));
+    PetscCall(VecEqual(z[0], z[1], &equal));
+    same = (PetscBool)(same && equal);
+    if (i != 200) continue;
+    PetscCall(MatScale(A, 0.7));
+    PetscCall(MatScale(B, 0.7));
+  }
+  PetscCall(Straight(A, &straight));
+  PetscCall(MatTestViewHas(A, "faster than packed ones", &shown));
+  PetscCall(MatTestFact(same, "400 products with 1 490 400 entries, the last 200 with other values: %s bits as packed at once, %" PetscInt64_FMT " straight from CSR%s", same ? "same" : "OTHER", straight, shown ? ", since they are faster" : ""));
+  PetscCall(VecDestroy(&x));
+  for (int s = 0; s < 2; s++) PetscCall(VecDestroy(&z[s]));
+  PetscCall(MatDestroy(&A));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Products with one vector, until all that multiplies is packed: how many were straight from CSR? */
 static PetscErrorCode UntilPacked(Mat A, PetscInt64 *products)
 {
@@ -382,6 +422,7 @@ int main(int argc, char **args)
   PetscCall(MatTestEachMatrix(TestTransposed));
   PetscCall(MatTestFact((PetscBool)(2 * num_straight > num_transposed), "the transposes of %d of %d matrices were multiplied straight from CSR; a product with few entries for a column pays for new values by itself", num_straight, num_transposed));
   PetscCall(TestHistory());
+  PetscCall(TestLarge());
   PetscCall(TestBlocks());
   PetscCall(TestAskedFor());
   PetscCall(TestFault(TC_FAULT_LAUNCH, 1, "a launch"));

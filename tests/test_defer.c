@@ -174,7 +174,7 @@ static void times(void **state)
   for (int many = 0; many < 2; ++many) {
     for (int gains = 0; gains < 2; ++gains) {
       tc_straight S       = {0};
-      tc_key      key     = {.id = 1, .pattern = 1, .state = 1, .nnz = many ? 2000000 : 900000};
+      tc_key      key     = {.id = 1, .pattern = 1, .state = 1, .nnz = many ? 2000000 : 400000};
       int         asked = 0;
 
       tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 100000, TC_STRAIGHT_FORWARD);
@@ -189,10 +189,58 @@ static void times(void **state)
       else assert_in_range(asked, 1, 20);
       key.pattern = 2;
       tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 100000, TC_STRAIGHT_FORWARD);
-      for (int work = 0; work < TC_STRAIGHT_NUM_TIMED; ++work) assert_true(S.least_ms[work] == 0);
+      for (int work = 0; work < TC_STRAIGHT_NUM_TIMED; ++work) assert_true(S.timed[work].times == 0);
       tc_straight_reset(&S);
     }
   }
+}
+
+/* What is packed is passed over once the least time of enough products says so: with many entries, on the host, for that pattern */
+static void passed_over(void **state)
+{
+  (void)state;
+  for (int faster = 0; faster < 2; ++faster) {
+    tc_straight S   = {0};
+    tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = 600000}, other = key;
+    int         products = 0;
+
+    tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 100000, TC_STRAIGHT_FORWARD);
+    for (int i = 0; i < 100; ++i) tc_straight_timed(&S, TC_STRAIGHT_PRODUCT, faster ? 0.9 : 1.1);
+    while (products < 100 && !tc_straight_is_faster(&S, tc_backend_host(), &key)) tc_straight_timed(&S, TC_STRAIGHT_PACKED, products++ == 3 ? 1.0 : 5.0); /* the others were disturbed */
+    assert_int_equal(products, faster ? 16 : 100);
+    other.state = 2;
+    assert_int_equal(tc_straight_is_faster(&S, tc_backend_host(), &other), faster);
+    assert_false(tc_straight_is_faster(&S, device(), &key));
+    other.pattern = 2;
+    assert_false(tc_straight_is_faster(&S, tc_backend_host(), &other));
+    S.key.nnz = key.nnz = 400000;
+    assert_false(tc_straight_is_faster(&S, tc_backend_host(), &key));
+    tc_straight_reset(&S);
+  }
+}
+
+/* Groups of rows that share their columns, by the mean of two */
+static void nodes(void **state)
+{
+  tc_straight S   = {0};
+  tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = 100}, other = key;
+  int32_t    *first;
+
+  (void)state;
+  assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
+  for (int32_t num = 0; num <= 6; num += 2) {
+    ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, num, &first));
+    assert_int_equal(first != NULL, num == 2 || num == 4);
+    for (int32_t i = 0; first && i <= num; ++i) first[i] = i;
+    assert_int_equal(tc_straight_multiplies(&S, &key), first ? TC_STRAIGHT_NODES : TC_STRAIGHT_FORWARD);
+  }
+  other.state = 2;
+  assert_int_equal(tc_straight_multiplies(&S, &other), TC_STRAIGHT_FORWARD);
+  other.pattern = 2;
+  assert_int_equal(tc_straight_multiplies(&S, &other), TC_STRAIGHT_UNKNOWN);
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  tc_straight_reset(&S);
+  assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
 }
 
 /* The host multiplies floats over packed formats alone */
@@ -204,7 +252,7 @@ static void scalars(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(passed_over), cmocka_unit_test(nodes), cmocka_unit_test(scalars)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

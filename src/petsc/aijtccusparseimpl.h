@@ -89,6 +89,7 @@ typedef struct {
   MatTCTrial              trial;         /* of the matrix itself, not of its transpose */
   tc_straight             straight;      /* products straight from CSR, likewise */
   PetscBool               may_wait, waits; /* may packing wait, and does it? Then the product at hand is such a one */
+  PetscBool               passed_over; /* what is packed was current, and slower than such a product */
 } MatTCSide;
 
 typedef enum {
@@ -207,6 +208,7 @@ PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int,
 
 /* straight.c */
 PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* trial.c */

@@ -32,8 +32,9 @@ PetscErrorCode MatTCSideReset(Mat_AIJTCCUSPARSE *tc, MatTCSide *side)
     tc_transpose_destroy(&side->transpose);
     side->plan = NULL;
   } else tc_plan_destroy(&side->plan);
-  side->prepared = PETSC_FALSE;
-  side->declined = PETSC_FALSE;
+  side->prepared    = PETSC_FALSE;
+  side->declined    = PETSC_FALSE;
+  side->passed_over = PETSC_FALSE;
   PetscCall(PetscMemzero(&side->trial, sizeof(side->trial)));
   tc_straight_reset(&side->straight);
   PetscCall(MatTCStageRelease(tc));

@@ -244,11 +244,12 @@ PetscErrorCode MatTCEnsure(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, tc_str
   else PetscCall(MatTCGetDeviceValues(A, &values));
   key.values = values;
   verdict    = side->plan ? tc_plan_check(side->plan, &key) : TC_CACHE_REBUILD;
-  if (verdict == TC_CACHE_HIT) {
+  if (verdict == TC_CACHE_HIT && side->may_wait) PetscCall(MatTCPassesOver(A, tc, side, backend, &key, &side->waits));
+  if (verdict == TC_CACHE_HIT && !side->waits) {
     tc_plan_hit(side->plan);
     /* another stream than last time: what it was filled on is ordered before the parent's stream */
     if (*stream != side->stream && backend->wait(*stream, MatTCGetParentStream()) != TC_OK) PetscCall(MatTCFail(A, tc, side, "ordering of streams", backend->last_error()));
-  } else {
+  } else if (verdict != TC_CACHE_HIT) {
     if (side->may_wait && !side->prepared) PetscCall(MatTCAwaits(A, tc, side, backend, &key, verdict, *stream, &side->waits));
     if (verdict == TC_CACHE_REBUILD && !side->waits && !(side->prepared && MatTCSamePattern(&side->prepared_for, &key))) PetscCall(MatTCRebuild(A, tc, side, backend, &key, *stream));
     side->prepared = PETSC_FALSE;

@@ -22,7 +22,8 @@
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
   type has; what each of them loses is added up, by a table of prices (on the host, with more than a million entries, by the times measured once all are known), and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
   before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method; where ten products with each of many values would have paid for the pattern, it is packed,
-  too. The bits are the same either way.
+  too. The bits are the same either way. On the host a matrix with half a million entries or more, whose packed products turn out to be slower than those straight from CSR, is multiplied straight from CSR
+  again.
 
   On a GPU a new pattern of the transpose is packed at its first product, and new values of it wait once two before them had few products. On the host both wait as those of the matrix, and products with
   the transpose go over the rows of the matrix, unless a column has 256 entries or more.
@@ -82,7 +83,22 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
 }
 
-/* Which way products straight from CSR with that side go; on the host the first one of a pattern with the transpose looks at its columns */
+/* Rows that share their columns, as PETSc found them when it assembled the matrix, for this pattern */
+static PetscErrorCode MatTCNodesGet(Mat A, tc_straight *S, const tc_key *key, tc_status *status)
+{
+  PetscInt m, num = 0, *first = NULL;
+  int32_t *kept;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  PetscCall(MatInodeGetInodeSizes(A, &num, &first, NULL));
+  if (!first || first[num] != m) num = 0;
+  *status = tc_straight_keep_nodes(S, key, (int32_t)m, (int32_t)num, &kept);
+  for (PetscInt i = 0; *status == TC_OK && kept && i <= num; i++) kept[i] = (int32_t)first[i];
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Which way products straight from CSR with that side go; on the host the first one of a pattern asks for rows that share their columns, that of its transpose looks at its columns */
 static PetscErrorCode MatTCWay(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, tc_stream stream, tc_straight_way *way)
 {
   tc_status    status = TC_OK;
@@ -90,7 +106,13 @@ static PetscErrorCode MatTCWay(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, co
 
   PetscFunctionBegin;
   *way = side == &tc->side[MATTC_TRANSPOSE] ? TC_STRAIGHT_PERMUTED : TC_STRAIGHT_FORWARD;
-  if (*way == TC_STRAIGHT_FORWARD || backend != tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (backend != tc_backend_host()) PetscFunctionReturn(PETSC_SUCCESS);
+  if (*way == TC_STRAIGHT_FORWARD) {
+    *way = tc_straight_multiplies(&side->straight, key);
+    if (*way == TC_STRAIGHT_UNKNOWN) PetscCall(MatTCNodesGet(A, &side->straight, key, &status));
+    if (*way == TC_STRAIGHT_UNKNOWN) *way = status == TC_OK ? tc_straight_multiplies(&side->straight, key) : TC_STRAIGHT_FORWARD;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   *way = tc_straight_transposes(&side->straight, key);
   if (*way != TC_STRAIGHT_UNKNOWN) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
@@ -125,24 +147,21 @@ PetscErrorCode MatTCAwaits(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows that share their columns, as PETSc found them when it assembled the matrix */
-static PetscErrorCode MatTCNodesGet(Mat A, tc_csr_matrix *matrix)
+/* What is packed has these values: are products straight from CSR the faster ones? */
+PetscErrorCode MatTCPassesOver(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const tc_key *key, PetscBool *waits)
 {
-  PetscInt num = 0, *first = NULL;
+  const tc_straight *S = &side->straight;
 
   PetscFunctionBegin;
-  PetscCall(MatInodeGetInodeSizes(A, &num, &first, NULL));
-  if (sizeof(PetscInt) == sizeof(int32_t) && first && first[num] == matrix->rows->num_rows) {
-    matrix->num_nodes = (int32_t)num;
-    matrix->node      = (const int32_t *)first;
-  }
+  *waits = (PetscBool)(MatTCMayWait(tc, backend) && tc_straight_is_faster(S, backend, key));
+  if (*waits && !side->passed_over) PetscCall(PetscInfo(A, "aijtccusparse multiplies straight from CSR again, %.3g ms at best: a packed product takes %.3g ms\n", S->timed[TC_STRAIGHT_PRODUCT].least_ms, S->timed[TC_STRAIGHT_PACKED].least_ms));
+  side->passed_over = *waits;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Rows of the matrix, or of its transpose, which are kept for the products to come */
 static PetscErrorCode MatTCRowsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, tc_stream stream, MatTCPattern *P, MatTCRows *rows, tc_status *status)
 {
-  const PetscBool host = (PetscBool)(backend == tc_backend_host());
   tc_straight_way way;
 
   PetscFunctionBegin;
@@ -155,10 +174,12 @@ static PetscErrorCode MatTCRowsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side
   if (way == TC_STRAIGHT_COLUMNS) {
     rows->matrix.kind = side->straight.columns.kind;
     rows->matrix.sums = side->straight.columns.sums;
+  } else if (way == TC_STRAIGHT_NODES) {
+    rows->matrix.node      = side->straight.nodes.first;
+    rows->matrix.num_nodes = side->straight.nodes.num;
   }
   if (*status == TC_OK && way == TC_STRAIGHT_PERMUTED) *status = tc_transpose_pattern(side->transpose, &P->local, &rows->rows, &rows->matrix.perm, stream);
   else if (*status == TC_OK) PetscCall(MatTCPatternKeep(&tc->dense, backend, &rows->key, P));
-  if (*status == TC_OK && host && way == TC_STRAIGHT_FORWARD) PetscCall(MatTCNodesGet(A, &rows->matrix));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -16,6 +16,7 @@ typedef enum {
   SUM_DECLINED,
   SUM_LOST,
   SUM_STRAIGHT,
+  SUM_PASSED_OVER,
   NUM_SUMS
 } Sum;
 
@@ -47,6 +48,7 @@ static PetscErrorCode MatTCAddUp(const MatTCSide *side, PetscInt64 sum[NUM_SUMS]
   if (side->declined) sum[SUM_DECLINED]++;
   if (side->trial.result.theirs) sum[SUM_LOST]++;
   sum[SUM_STRAIGHT] += side->straight.count;
+  if (side->passed_over) sum[SUM_PASSED_OVER]++;
   MatTCGetCounters(side, &counters);
   sum[SUM_HITS] += counters.hits;
   sum[SUM_REFILLS] += counters.refills;
@@ -118,7 +120,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
   static const char *const names[MATTC_NUM_SIDES] = {"", "transpose: "};
   Mat                      blocks[2];
   PetscInt                 num;
-  PetscInt64               sum[MATTC_NUM_SIDES][NUM_SUMS] = {{0}}, total[MATTC_NUM_SIDES][NUM_SUMS], straight;
+  PetscInt64               sum[MATTC_NUM_SIDES][NUM_SUMS] = {{0}}, total[MATTC_NUM_SIDES][NUM_SUMS], straight, passed_over;
   Mat_AIJTCCUSPARSE       *tc;
   const MatTCSide         *words[MATTC_NUM_SIDES] = {NULL};
   const tc_backend        *backend;
@@ -140,7 +142,8 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     }
   }
   PetscCallMPI(MPI_Allreduce(sum, total, MATTC_NUM_SIDES * NUM_SUMS, MPIU_INT64, MPI_SUM, PetscObjectComm((PetscObject)A)));
-  straight = total[MATTC_FORWARD][SUM_STRAIGHT] + total[MATTC_TRANSPOSE][SUM_STRAIGHT];
+  straight    = total[MATTC_FORWARD][SUM_STRAIGHT] + total[MATTC_TRANSPOSE][SUM_STRAIGHT];
+  passed_over = total[MATTC_FORWARD][SUM_PASSED_OVER] + total[MATTC_TRANSPOSE][SUM_PASSED_OVER];
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
   for (int s = 0; s < MATTC_NUM_SIDES; s++) {
     const PetscInt64 *t = total[s];
@@ -152,7 +155,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
     PetscCall(PetscViewerASCIIPrintf(viewer, "%shits %" PetscInt64_FMT ", refills %" PetscInt64_FMT ", rebuilds %" PetscInt64_FMT "\n", head, t[SUM_HITS], t[SUM_REFILLS], t[SUM_REBUILDS]));
     PetscCall(MatTCViewSide(tc, names[s], words[s], t, viewer));
   }
-  if (straight) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid\n", straight));
+  if (straight) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid%s\n", straight, passed_over ? ", and since they are faster than packed ones" : ""));
   if (!total[MATTC_FORWARD][SUM_PACKED] && !total[MATTC_FORWARD][SUM_DECLINED] && !total[MATTC_FORWARD][SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
   PetscCall(MatTCViewProducts(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

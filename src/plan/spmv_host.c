@@ -10,7 +10,6 @@ enum {
   ENTRIES    = 4,    // in a row of one chain
   TOGETHER   = 3,    // rows that are summed up side by side, so that none waits for its own sums, ...
   MEAN       = 32,   // ... if the mean row has so many entries: as for dense blocks (spmm_host.c)
-  NODE       = 2,    // rows of the mean node from which on rows that share their columns are
   MOST_ROWS  = 5,    // of a node
   MOST_NODES = 2,    // side by side
   BLOCK      = 8,    // entries of each row for which what comes ...

@@ -134,6 +134,7 @@ TARGET TC_INLINE void NAME(nodes_together)(const product *P, int num, int size, 
   for (int32_t e = 0, end; e < shortest; e = end) {
     end = shortest - e < BLOCK ? shortest : e + BLOCK;
     for (int i = 0; i < BLOCK * num * size; i += 8) FETCH(P->val + first[0] + num * size * e + AHEAD + i);
+    for (int n = 0; n < num; ++n) FETCH(P->A->col + first[n] + num * size * (ptrdiff_t)length[n] + e); /* of the nodes to come, beyond columns that nobody reads */
     NAME(node_steps)(P, num, size, first, length, e, end, sum);
   }
   for (int n = 0; n < num; ++n) NAME(node_steps)(P, 1, size, first + n, length + n, shortest, length[n], sum + n * size);
@@ -203,11 +204,11 @@ TARGET static APART void NAME(transposed_add)(const product *P) { NAME(columns)(
 
 TARGET static void NAME(multiply)(const product *P)
 {
-  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, shared = P->node != NULL && NODE * (int64_t)P->num_nodes <= P->A->num_rows, add = P->y != NULL;
+  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, add = P->y != NULL;
 
   if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
   else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
-  else if (shared) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
+  else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
   else (add ? NAME(plain_add) : NAME(plain))(P);
 }

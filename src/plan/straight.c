@@ -13,17 +13,20 @@ static const struct {
   double conversion, conversion_entry, conversion_row; // once, per entry, per row
   double refill, refill_entry, refill_far; // the last for an entry beyond the first NEAR
   double gain, gain_entry, gain_row;
-} prices[][3] = { // TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS
+} prices[][4] = { // TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_NODES
   /* A device: one H200 */
   {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 4.2e-9, 0.001, 2.3e-9, 0}, {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 9.0e-9, 0.001, 5.5e-9, 0}},
   /* The host: one core, Zen 4 */
-  {{1, 0, 4.5e-6, 4.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0.5e-6}},
+  {{1, 0, 4.5e-6, 4.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 4.5e-6, 4.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.03e-6, 0}},
   /* And where rows are not short, which gain alike */
-  {{0.5, 0, 4.5e-6, 0, 0, 0.6e-6, 2.5e-6, 0, 0.16e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0}},
+  {{0.5, 0, 4.5e-6, 0, 0, 0.6e-6, 2.5e-6, 0, 0.16e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0}, {0.5, 0, 4.5e-6, 0, 0, 0.6e-6, 2.5e-6, 0, 0.03e-6, 0}},
 };
 enum {
   NOT_SHORT = 12,     // entries of the mean row
-  NEAR      = 1000000 // entries of which a cache of the host keeps values while they are put where they belong
+  NEAR      = 1000000, // entries of which a cache of the host keeps values while they are put where they belong
+  TIMED     = 500000, // entries from which on times decide
+  SEEN      = 16,     // packed products whose least time is believed
+  NODE      = 2       // rows of the mean group that shares its columns, from which on they are multiplied together
 };
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
@@ -66,12 +69,43 @@ tc_straight_way tc_straight_transposes(const tc_straight *S, const tc_key *key)
 
 int tc_straight_wants_times(const tc_backend *backend, int64_t nnz)
 {
-  return backend == tc_backend_host() && nnz > NEAR;
+  return backend == tc_backend_host() && nnz >= TIMED;
 }
 
 void tc_straight_timed(tc_straight *S, tc_straight_work work, double ms)
 {
-  if (S->least_ms[work] == 0 || ms < S->least_ms[work]) S->least_ms[work] = ms;
+  if (S->timed[work].times++ == 0 || ms < S->timed[work].least_ms) S->timed[work].least_ms = ms;
+}
+
+int tc_straight_is_faster(const tc_straight *S, const tc_backend *backend, const tc_key *key)
+{
+  if (!tc_straight_wants_times(backend, key->nnz) || !same_pattern(&S->key, key)) return 0;
+  return S->timed[TC_STRAIGHT_PACKED].times >= SEEN && S->timed[TC_STRAIGHT_PRODUCT].times > 0 && S->timed[TC_STRAIGHT_PRODUCT].least_ms < S->timed[TC_STRAIGHT_PACKED].least_ms;
+}
+
+static void forget_nodes(tc_straight *S)
+{
+  free(S->nodes.first);
+  memset(&S->nodes, 0, sizeof S->nodes);
+}
+
+tc_straight_way tc_straight_multiplies(const tc_straight *S, const tc_key *key)
+{
+  return S->nodes.known && same_pattern(&S->nodes.key, key) ? S->nodes.first ? TC_STRAIGHT_NODES : TC_STRAIGHT_FORWARD : TC_STRAIGHT_UNKNOWN;
+}
+
+tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first)
+{
+  forget_nodes(S);
+  if (num > 0 && num <= num_rows / NODE) {
+    S->nodes.first = malloc(((size_t)num + 1) * sizeof *S->nodes.first);
+    TC_CHECK(S->nodes.first != NULL, TC_ERR_MEMORY, "no host memory for %d groups of rows", num);
+    S->nodes.num = num;
+  }
+  S->nodes.key   = *key;
+  S->nodes.known = 1;
+  *first         = S->nodes.first;
+  return TC_OK;
 }
 
 static void forget_columns(tc_straight *S)
@@ -100,10 +134,10 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
   double       gain    = prices[where][way].gain + prices[where][way].gain_entry * entries + prices[where][way].gain_row * num_rows;
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
-  if (!same_pattern(&S->key, key)) memset(S->least_ms, 0, sizeof S->least_ms);
-  if (tc_straight_wants_times(backend, key->nnz) && S->least_ms[TC_STRAIGHT_PRODUCT] > 0 && S->least_ms[TC_STRAIGHT_PACKED] > 0 && S->least_ms[TC_STRAIGHT_REFILL] > 0) {
-    gain   = fmax(0, S->least_ms[TC_STRAIGHT_PRODUCT] - S->least_ms[TC_STRAIGHT_PACKED]);
-    refill = S->least_ms[TC_STRAIGHT_REFILL];
+  if (!same_pattern(&S->key, key)) memset(S->timed, 0, sizeof S->timed);
+  if (tc_straight_wants_times(backend, key->nnz) && S->timed[TC_STRAIGHT_PRODUCT].times > 0 && S->timed[TC_STRAIGHT_PACKED].times > 0 && S->timed[TC_STRAIGHT_REFILL].times > 0) {
+    gain   = fmax(0, S->timed[TC_STRAIGHT_PRODUCT].least_ms - S->timed[TC_STRAIGHT_PACKED].least_ms);
+    refill = S->timed[TC_STRAIGHT_REFILL].least_ms;
   }
   if (!S->asked || !same_values(&S->key, key)) {
     S->followed   = S->asked;
@@ -176,6 +210,7 @@ void tc_straight_reset(tc_straight *S)
 
   release(S);
   forget_columns(S);
+  forget_nodes(S);
   memset(S, 0, sizeof *S);
   S->count = count;
 }

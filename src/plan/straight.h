@@ -5,8 +5,11 @@
 #pragma once
 #include "plan.h"
 
-/* How the transpose is multiplied, if it is that: from its rows and a permutation of the values, or, on the host, from the rows of the matrix; not known before tc_straight_look() */
-typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_UNKNOWN } tc_straight_way;
+/*
+  How the matrix is multiplied, on the host with rows that share their columns together; or its transpose, from its rows and a permutation of the values, or, on the host, from the rows of the matrix.
+  Not known before tc_straight_look(), or tc_straight_keep_nodes()
+*/
+typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_NODES, TC_STRAIGHT_UNKNOWN } tc_straight_way;
 
 /* What the host's clock is read for */
 typedef enum { TC_STRAIGHT_PRODUCT, TC_STRAIGHT_PACKED, TC_STRAIGHT_REFILL, TC_STRAIGHT_NUM_TIMED } tc_straight_work;
@@ -21,7 +24,10 @@ typedef struct {
   double            missed_ms, cost_ms; // what products with these lose, and until when
   double            pattern_ms; // what products with values before lost beyond taking those over, as long as the pattern has not been packed
   int64_t           count;     // of all products, kept by tc_straight_reset()
-  double            least_ms[TC_STRAIGHT_NUM_TIMED]; // as tc_straight_timed() was told; 0: not yet
+  struct {
+    double  least_ms; // as tc_straight_timed() was told; 0: not yet
+    int64_t times;
+  } timed[TC_STRAIGHT_NUM_TIMED];
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
@@ -31,6 +37,11 @@ typedef struct {
     double  *sums; // of tc_csr_matrix
     uint8_t *kind;
   } columns;
+  struct {
+    tc_key  key;
+    int     known;
+    int32_t num, *first; // of tc_csr_matrix; NULL: so few rows share their columns that each is by itself
+  } nodes;
 } tc_straight;
 
 /*
@@ -46,6 +57,16 @@ int tc_straight_pays(tc_straight *straight, const tc_backend *backend, const tc_
 */
 int  tc_straight_wants_times(const tc_backend *backend, int64_t nnz);
 void tc_straight_timed(tc_straight *straight, tc_straight_work work, double ms);
+
+/* Do these times say, after some packed products, that those straight from CSR are faster with that pattern, though it is packed? */
+int tc_straight_is_faster(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
+
+/*
+  How the host multiplies a matrix with that pattern; the second is called for each pattern, when it is not known, with the number of groups of rows that share their columns, and gives room for the first row of each and the
+  number of rows, NULL if groups are so small that it does without. Errors: TC_ERR_MEMORY
+*/
+tc_straight_way tc_straight_multiplies(const tc_straight *straight, const tc_key *key);
+tc_status       tc_straight_keep_nodes(tc_straight *straight, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first);
 
 /* How the host multiplies the transpose of a matrix with that pattern; the second looks at the columns of its rows, and is called for each pattern. Errors: TC_ERR_MEMORY */
 tc_straight_way tc_straight_transposes(const tc_straight *straight, const tc_key *key);
