@@ -28,15 +28,6 @@ typedef struct {
   void     *memory;
 } window;
 
-static tc_status new_array(void *array, int64_t count, size_t item_size)
-{
-  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
-
-  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a BCSR array", (long long)count);
-  memcpy(array, &pointer, sizeof pointer);
-  return TC_OK;
-}
-
 /* The array longer or shorter; on failure it is as it was */
 static tc_status resize(void *array, int64_t count, size_t item_size)
 {
@@ -71,7 +62,7 @@ static tc_status new_window(const tc_csr *A, int32_t num_windows, window *W)
 
     if (entries > most) most = entries;
   }
-  TC_CALL(new_array(&W->memory, most + 1, sizeof *W->groups + 4 * sizeof *W->column + sizeof *W->rows + sizeof *W->is_dense));
+  TC_CALL(tc_new_array(&W->memory, most + 1, sizeof *W->groups + 4 * sizeof *W->column + sizeof *W->rows + sizeof *W->is_dense));
   at          = W->memory;
   W->groups   = (group *)at;
   W->column   = (int32_t *)(W->groups + most + 1);
@@ -202,9 +193,9 @@ static tc_status list_pieces(tc_bcsr *T, const int32_t *tiles, const int32_t *sp
     }
   }
   single = T->num_slots;
-  TC_CALL(new_array(&T->piece, T->num_pieces, sizeof *T->piece));
-  TC_CALL(new_array(&T->split_window, T->num_split, sizeof *T->split_window));
-  TC_CALL(new_array(&T->split_first, T->num_split + 1, sizeof *T->split_first));
+  TC_CALL(tc_new_array(&T->piece, T->num_pieces, sizeof *T->piece));
+  TC_CALL(tc_new_array(&T->split_window, T->num_split, sizeof *T->split_window));
+  TC_CALL(tc_new_array(&T->split_first, T->num_split + 1, sizeof *T->split_first));
   for (int32_t w = 0; w < T->num_windows; ++w) {
     const int32_t pieces = (int32_t)tc_bcsr_pieces_of(tiles[w], most), length = (int32_t)tc_bcsr_tiles_of(tiles[w], pieces);
     int32_t      *at = pieces > 1 ? &slot : &single, left = sparse[w];
@@ -330,10 +321,10 @@ static tc_status build_arrays(const tc_csr *A, tc_bcsr_kinds kinds, tc_bcsr *T)
 
   *T     = (tc_bcsr){.num_rows = A->num_rows, .num_cols = A->num_cols, .num_nonzeros = A->row_ptr[A->num_rows], .precision = A->precision, .num_windows = (int32_t)(((int64_t)A->num_rows + TC_BCSR_ROWS - 1) / TC_BCSR_ROWS)};
   status = new_window(A, T->num_windows, &W);
-  if (status == TC_OK) status = new_array(&tiles, 2 * (int64_t)T->num_windows, sizeof *tiles);
+  if (status == TC_OK) status = tc_new_array(&tiles, 2 * (int64_t)T->num_windows, sizeof *tiles);
   if (status == TC_OK) status = put_windows(A, kinds, &W, T, tiles, tiles + T->num_windows);
   if (status == TC_OK) status = list_pieces(T, tiles, tiles + T->num_windows);
-  if (status == TC_OK) status = new_array(&T->row_ptr, (int64_t)T->num_rows + 1, sizeof *T->row_ptr);
+  if (status == TC_OK) status = tc_new_array(&T->row_ptr, (int64_t)T->num_rows + 1, sizeof *T->row_ptr);
   for (int32_t i = 0; status == TC_OK && i <= T->num_rows; ++i) T->row_ptr[i] = (int32_t)A->row_ptr[i];
   free(W.memory);
   free(tiles);

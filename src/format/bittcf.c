@@ -14,15 +14,6 @@ static int32_t row_length(const tc_csr *A, int32_t row)
   return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
 }
 
-tc_status tc_bittcf_new_array(void *array, int64_t count, size_t item_size)
-{
-  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
-
-  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a BitTCF array", (long long)count);
-  memcpy(array, &pointer, sizeof pointer);
-  return TC_OK;
-}
-
 /* --- which rows meet */
 
 static void sample_neighbourhood(const tc_csr *A, const tc_bittcf_order *O, int32_t s, int32_t num, tc_bittcf_sample *S)
@@ -104,9 +95,9 @@ static tc_status list_long_rows(const tc_csr *A, tc_bittcf *T)
   int32_t windows, r = 0;
 
   for (int32_t i = 0; i < A->num_rows; ++i) T->num_long += row_length(A, i) >= TC_BITTCF_LONG_ROW;
-  TC_CALL(tc_bittcf_new_array(&T->long_row, T->num_long, sizeof *T->long_row));
-  TC_CALL(tc_bittcf_new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
-  TC_CALL(tc_bittcf_new_array(&T->long_first, (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS + 1, sizeof *T->long_first)); // or less
+  TC_CALL(tc_new_array(&T->long_row, T->num_long, sizeof *T->long_row));
+  TC_CALL(tc_new_array(&T->long_segments, T->num_long, sizeof *T->long_segments));
+  TC_CALL(tc_new_array(&T->long_first, (T->num_long + TC_BITTCF_ROWS - 1) / TC_BITTCF_ROWS + 1, sizeof *T->long_first)); // or less
   for (int32_t i = 0; i < A->num_rows; ++i) {
     if (row_length(A, i) < TC_BITTCF_LONG_ROW) continue;
     T->long_row[r]      = i;
@@ -221,7 +212,7 @@ static tc_status check_row_order(const tc_csr *A)
   int32_t        place = 0;
 
   if (A->row_order == NULL) return TC_OK;
-  TC_CALL(tc_bittcf_new_array(&seen, A->num_rows, sizeof *seen));
+  TC_CALL(tc_new_array(&seen, A->num_rows, sizeof *seen));
   memset(seen, 0, (size_t)A->num_rows);
   while (place < A->num_rows && A->row_order[place] >= 0 && A->row_order[place] < A->num_rows && !seen[A->row_order[place]]) seen[A->row_order[place++]] = 1;
   free(seen);
@@ -245,13 +236,13 @@ static tc_status pack_windows(const tc_csr *A, tc_bittcf *T, int clusters)
   uint16_t     *length = NULL;
   tc_status     status;
 
-  TC_CALL(tc_bittcf_new_array(&T->window, T->num_windows, sizeof *T->window));
-  TC_CALL(tc_bittcf_new_array(&T->row_id, packed, sizeof *T->row_id));
-  TC_CALL(tc_bittcf_new_array(&T->csr_first, packed, sizeof *T->csr_first));
-  TC_CALL(tc_bittcf_new_array(&length, packed, sizeof *length));
+  TC_CALL(tc_new_array(&T->window, T->num_windows, sizeof *T->window));
+  TC_CALL(tc_new_array(&T->row_id, packed, sizeof *T->row_id));
+  TC_CALL(tc_new_array(&T->csr_first, packed, sizeof *T->csr_first));
+  TC_CALL(tc_new_array(&length, packed, sizeof *length));
   place_rows(A, T, length);
   status = lay_out(A, T, length);
-  if (status == TC_OK) status = tc_bittcf_new_array(&T->tiles, T->tile_units, 16);
+  if (status == TC_OK) status = tc_new_array(&T->tiles, T->tile_units, 16);
   if (status == TC_OK) fill_tiles(A, T, length);
   free(length);
   return status == TC_OK ? tc_bittcf_make_clusters(T, clusters) : status;

@@ -9,8 +9,5 @@ static inline int32_t tc_bittcf_at_most(int32_t n, int32_t limit)
   return n < limit ? n : limit;
 }
 
-/* *array gets room for `count` items. Errors: TC_ERR_MEMORY */
-tc_status tc_bittcf_new_array(void *array, int64_t count, size_t item_size);
-
 /* The arrays of clusters, empty where there are none, or none are wanted. Errors: TC_ERR_MEMORY */
 tc_status tc_bittcf_make_clusters(tc_bittcf *T, int wanted);

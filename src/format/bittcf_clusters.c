@@ -2,6 +2,7 @@
   The clusters of the BitTCF format on the host, out of windows that are packed: kernels/tc_bittcf.h defines their arrays.
 */
 #include "bittcf_build.h"
+#include "format.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,10 +100,10 @@ static tc_status build_clusters(tc_bittcf *T, int32_t *columns, uint32_t *num_li
   T->num_listed      = num_clusters > 0 ? total : 0;
   T->num_places     = num_clusters > 0 ? TC_BITTCF_BLOCK * blocks : 0;
   T->widest_cluster = num_clusters > 0 ? widest : 0;
-  TC_CALL(tc_bittcf_new_array(&T->place_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first));
-  TC_CALL(tc_bittcf_new_array(&T->place, T->num_places, sizeof *T->place));
-  TC_CALL(tc_bittcf_new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
-  TC_CALL(tc_bittcf_new_array(&T->cluster_list, T->num_listed, sizeof *T->cluster_list));
+  TC_CALL(tc_new_array(&T->place_first, num_clusters > 0 ? T->num_windows : 0, sizeof *T->place_first));
+  TC_CALL(tc_new_array(&T->place, T->num_places, sizeof *T->place));
+  TC_CALL(tc_new_array(&T->cluster_first, num_clusters > 0 ? (int64_t)num_clusters + 1 : 0, sizeof *T->cluster_first));
+  TC_CALL(tc_new_array(&T->cluster_list, T->num_listed, sizeof *T->cluster_list));
   if (num_clusters == 0) return TC_OK;
   T->place_first[0] = 0;
   for (int32_t w = 1; w < T->num_windows; ++w) T->place_first[w] = T->place_first[w - 1] + (uint32_t)tc_bittcf_place_blocks(T->window[w - 1].num_groups);
@@ -119,9 +120,9 @@ tc_status tc_bittcf_make_clusters(tc_bittcf *T, int wanted)
   const int32_t num_clusters = wanted && tc_bittcf_may_cluster(T) ? (T->num_windows + T->cluster_windows - 1) / T->cluster_windows : 0;
   int32_t      *columns      = NULL;
   uint32_t     *num_listed    = NULL;
-  tc_status     status       = tc_bittcf_new_array(&columns, (int64_t)TC_BITTCF_GROUP * T->cluster_windows * T->widest_window, sizeof *columns);
+  tc_status     status       = tc_new_array(&columns, (int64_t)TC_BITTCF_GROUP * T->cluster_windows * T->widest_window, sizeof *columns);
 
-  if (status == TC_OK) status = tc_bittcf_new_array(&num_listed, num_clusters, sizeof *num_listed);
+  if (status == TC_OK) status = tc_new_array(&num_listed, num_clusters, sizeof *num_listed);
   if (status == TC_OK) status = build_clusters(T, columns, num_listed, num_clusters);
   free(columns);
   free(num_listed);

@@ -34,15 +34,6 @@ static int32_t row_length(const tc_csr *A, int32_t row)
   return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
 }
 
-static tc_status new_array(void *array, int64_t count, size_t item_size)
-{
-  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
-
-  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a DASP array", (long long)count);
-  memcpy(array, &pointer, sizeof pointer);
-  return TC_OK;
-}
-
 /* Hands the next medium slots out to the lengths from `longest` down to `shortest`, count[length] to each */
 static void hand_out(cursor *at, const int32_t count[256], int32_t longest, int32_t shortest)
 {
@@ -196,6 +187,13 @@ static void lay_out(const tc_csr *A, tc_dasp *D)
   for (int32_t b = 0; b <= D->num_blocks; ++b) D->tail_ptr[b] += D->slot_tail;
 }
 
+/* Slots `from` to `to`, until entries come */
+static void pad(tc_dasp *D, int64_t from, int64_t to)
+{
+  memset(D->col + from, TC_DASP_PAD_BYTE, (size_t)(to - from) * sizeof *D->col);
+  memset(D->map + from, TC_DASP_PAD_BYTE, (size_t)(to - from) * sizeof *D->map);
+}
+
 static void put(const tc_csr *A, tc_dasp *D, int64_t slot, int64_t entry)
 {
   D->col[slot] = A->col[entry];
@@ -223,15 +221,42 @@ static void fill_long(const tc_csr *A, tc_dasp *D)
   }
 }
 
-static void fill_medium(const tc_csr *A, tc_dasp *D)
+/* Entries `from` to `to` of all rows of a block, which have so many, one entry of each row after the other */
+static void fill_tiles(const tc_csr *A, const int64_t first[TC_DASP_TILE_ROWS], int32_t num, int32_t *col, int32_t *map)
 {
-  for (int32_t s = 0; s < D->num_medium; ++s) {
-    const int32_t block = s / TC_DASP_TILE_ROWS, g = s % TC_DASP_TILE_ROWS, row = D->row_id[D->row_medium + s], length = row_length(A, row);
-    const int32_t regular = (int32_t)((D->block_ptr[block + 1] - D->block_ptr[block]) / TC_DASP_TILE_ROWS);
-    const int64_t first = A->row_ptr[row], tail = D->tail_ptr[block] + (g > 0 ? D->tail_end[s - 1] : 0);
+  for (int32_t e = 0; e < num; ++e) {
+    for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) {
+      col[TC_DASP_TILE_ROWS * (int64_t)e + g] = A->col[first[g] + e];
+      map[TC_DASP_TILE_ROWS * (int64_t)e + g] = (int32_t)(first[g] + e);
+    }
+  }
+}
 
-    for (int32_t e = 0; e < length && e < regular; ++e) put(A, D, D->block_ptr[block] + TC_DASP_TILE_ROWS * (int64_t)e + g, first + e);
-    for (int32_t e = regular; e < length; ++e) put(A, D, tail + e - regular, first + e);
+static void fill_block(const tc_csr *A, tc_dasp *D, int32_t block)
+{
+  const int32_t first_row = TC_DASP_TILE_ROWS * block, rows = D->num_medium - first_row < TC_DASP_TILE_ROWS ? D->num_medium - first_row : TC_DASP_TILE_ROWS;
+  const int32_t regular   = (int32_t)((D->block_ptr[block + 1] - D->block_ptr[block]) / TC_DASP_TILE_ROWS);
+  int64_t       first[TC_DASP_TILE_ROWS] = {0}, tail = D->tail_ptr[block];
+  int32_t       length[TC_DASP_TILE_ROWS] = {0}, shortest = regular;
+
+  for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) {
+    if (g < rows) {
+      const int32_t row = D->row_id[D->row_medium + first_row + g];
+
+      first[g]  = A->row_ptr[row];
+      length[g] = row_length(A, row);
+    }
+    shortest = length[g] < shortest ? length[g] : shortest;
+  }
+  fill_tiles(A, first, shortest, D->col + D->block_ptr[block], D->map + D->block_ptr[block]);
+  for (int32_t g = 0; g < TC_DASP_TILE_ROWS; ++g) {
+    for (int32_t e = shortest; e < regular; ++e) {
+      const int64_t slot = D->block_ptr[block] + TC_DASP_TILE_ROWS * (int64_t)e + g;
+
+      if (e < length[g]) put(A, D, slot, first[g] + e);
+      else D->col[slot] = D->map[slot] = TC_DASP_PAD;
+    }
+    for (int32_t e = regular; e < length[g]; ++e, ++tail) put(A, D, tail, first[g] + e);
   }
 }
 
@@ -273,21 +298,21 @@ static tc_status build_arrays(const tc_csr *A, tc_dasp *D)
   D->num_cols     = A->num_cols;
   D->num_nonzeros = A->row_ptr[A->num_rows];
   classify(A, D, &at);
-  TC_CALL(new_array(&D->row_id, D->num_rows, sizeof *D->row_id));
-  TC_CALL(new_array(&D->segment_ptr, (int64_t)D->num_segments + 1, sizeof *D->segment_ptr));
-  TC_CALL(new_array(&D->segment_row, D->num_segments, sizeof *D->segment_row));
-  TC_CALL(new_array(&D->long_ptr, (int64_t)D->num_long + 1, sizeof *D->long_ptr));
-  TC_CALL(new_array(&D->block_ptr, (int64_t)D->num_blocks + 1, sizeof *D->block_ptr));
-  TC_CALL(new_array(&D->tail_ptr, (int64_t)D->num_blocks + 1, sizeof *D->tail_ptr));
-  TC_CALL(new_array(&D->tail_end, TC_DASP_TILE_ROWS * (int64_t)D->num_blocks, sizeof *D->tail_end));
+  TC_CALL(tc_new_array(&D->row_id, D->num_rows, sizeof *D->row_id));
+  TC_CALL(tc_new_array(&D->segment_ptr, (int64_t)D->num_segments + 1, sizeof *D->segment_ptr));
+  TC_CALL(tc_new_array(&D->segment_row, D->num_segments, sizeof *D->segment_row));
+  TC_CALL(tc_new_array(&D->long_ptr, (int64_t)D->num_long + 1, sizeof *D->long_ptr));
+  TC_CALL(tc_new_array(&D->block_ptr, (int64_t)D->num_blocks + 1, sizeof *D->block_ptr));
+  TC_CALL(tc_new_array(&D->tail_ptr, (int64_t)D->num_blocks + 1, sizeof *D->tail_ptr));
+  TC_CALL(tc_new_array(&D->tail_end, TC_DASP_TILE_ROWS * (int64_t)D->num_blocks, sizeof *D->tail_end));
   order_rows(A, D, &at);
   lay_out(A, D);
-  TC_CALL(new_array(&D->col, D->num_slots, sizeof *D->col));
-  TC_CALL(new_array(&D->map, D->num_slots, sizeof *D->map));
-  memset(D->col, TC_DASP_PAD_BYTE, (size_t)D->num_slots * sizeof *D->col);
-  memset(D->map, TC_DASP_PAD_BYTE, (size_t)D->num_slots * sizeof *D->map);
+  TC_CALL(tc_new_array(&D->col, D->num_slots, sizeof *D->col));
+  TC_CALL(tc_new_array(&D->map, D->num_slots, sizeof *D->map));
+  pad(D, 0, D->slot_medium);
   fill_long(A, D);
-  fill_medium(A, D);
+  for (int32_t block = 0; block < D->num_blocks; ++block) fill_block(A, D, block);
+  pad(D, D->slot_pair13, D->slot_one);
   fill_short(A, D);
   measure_scatter(D);
   return TC_OK;

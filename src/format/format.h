@@ -47,7 +47,7 @@ typedef struct tc_format {
   const char  *name;
   size_t       view_size;
   tc_precision precision; // the narrowest in which it can keep values; builds take tc_csr.precision up to that
-  /* Allocates the INDEX and MAP arrays (malloc) and sets the counts; on failure nothing stays allocated */
+  /* Allocates the INDEX and MAP arrays (tc_new_array()) and sets the counts; on failure nothing stays allocated */
   tc_status (*build)(const tc_csr *A, void *view);
   /* Describes the arrays; returns how many */
   int (*arrays)(const void *view, tc_array arrays[TC_MAX_ARRAYS]);
@@ -66,6 +66,9 @@ typedef struct tc_format {
 } tc_format;
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;
+
+/* A new array for free(), which begins with a line of the processor's caches, into the pointer at `array`. Errors: TC_ERR_MEMORY */
+tc_status tc_new_array(void *array, int64_t count, size_t item_size);
 
 /* As the options of PETSc name it */
 const char *tc_precision_name(tc_precision precision);

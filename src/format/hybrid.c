@@ -19,15 +19,6 @@ static int32_t row_length(const tc_csr *A, int32_t row)
   return (int32_t)(A->row_ptr[row + 1] - A->row_ptr[row]);
 }
 
-static tc_status new_array(void *array, int64_t count, size_t item_size)
-{
-  void *pointer = malloc(count > 0 ? (size_t)count * item_size : 1);
-
-  TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a hybrid array", (long long)count);
-  memcpy(array, &pointer, sizeof pointer);
-  return TC_OK;
-}
-
 static void count_rows(const tc_csr *A, tc_hybrid *H)
 {
   const int32_t tall = tc_hybrid_tall(H->num_rows, H->num_nonzeros);
@@ -273,17 +264,17 @@ static tc_status build_arrays(const tc_csr *A, tc_hybrid *H)
   H->row_group    = A->row_group > 1 ? A->row_group : 1;
   H->precision    = A->precision;
   count_rows(A, H);
-  TC_CALL(new_array(&H->slice, H->num_slices, sizeof *H->slice));
-  TC_CALL(new_array(&H->segment, H->num_segments, sizeof *H->segment));
-  TC_CALL(new_array(&H->long_first, (int64_t)H->num_long + 1, sizeof *H->long_first));
-  TC_CALL(new_array(&H->row_id, H->num_rows, sizeof *H->row_id));
-  TC_CALL(new_array(&H->csr_first, (int64_t)H->num_long + H->num_sliced, sizeof *H->csr_first));
-  TC_CALL(new_array(&H->length, H->num_sliced, sizeof *H->length));
+  TC_CALL(tc_new_array(&H->slice, H->num_slices, sizeof *H->slice));
+  TC_CALL(tc_new_array(&H->segment, H->num_segments, sizeof *H->segment));
+  TC_CALL(tc_new_array(&H->long_first, (int64_t)H->num_long + 1, sizeof *H->long_first));
+  TC_CALL(tc_new_array(&H->row_id, H->num_rows, sizeof *H->row_id));
+  TC_CALL(tc_new_array(&H->csr_first, (int64_t)H->num_long + H->num_sliced, sizeof *H->csr_first));
+  TC_CALL(tc_new_array(&H->length, H->num_sliced, sizeof *H->length));
   order_rows(A, H);
   make_segments(A, H);
   make_slices(H);
   TC_CALL(lay_out(A, H));
-  TC_CALL(new_array(&H->index, H->index_units, 16));
+  TC_CALL(tc_new_array(&H->index, H->index_units, 16));
   make_columns(A, H);
   return TC_OK;
 }

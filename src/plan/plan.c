@@ -21,6 +21,7 @@ struct tc_plan {
   tc_stream           stream;
   int                 unfilled;             // no values have come since the build
   int                 built;                // host_view holds arrays that wait for the upload
+  int                 in_place;             // or that the view has, too, as the host's memory is the backend's
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
   _Alignas(16) char view[TC_MAX_VIEW];      // the same, its pointers local to the backend
   void *local;                              // the one allocation that all arrays of the view share
@@ -44,8 +45,8 @@ static void set_array(void *view, const tc_array *array, void *pointer)
 
 static void release_host_arrays(tc_plan *plan)
 {
-  if (plan->built) tc_format_destroy(plan->format, plan->host_view);
-  plan->built = 0;
+  if (plan->built || plan->in_place) tc_format_destroy(plan->format, plan->host_view);
+  plan->built = plan->in_place = 0;
 }
 
 static void release_arrays(tc_plan *plan)
@@ -140,28 +141,36 @@ tc_verdict tc_plan_check(const tc_plan *plan, const tc_key *key)
   return tc_cache_check(&plan->cache, key);
 }
 
-/* Moves the arrays of the host view into the backend's memory: one allocation, since on a device each costs as much as a small product */
+static int is_packed(const tc_array *array)
+{
+  return array->role == TC_ROLE_INDEX || array->role == TC_ROLE_MAP;
+}
+
+/* Moves the arrays of the host view into the backend's memory, unless they are there: one allocation, since on a device each costs as much as a small product */
 static tc_status move_arrays(tc_plan *plan, tc_stream stream)
 {
   const tc_backend *backend = plan->backend;
   const size_t      align   = 256;
+  const int         in_place = backend == tc_backend_host();
   size_t            offset[TC_MAX_ARRAYS + 1];
   tc_array          arrays[TC_MAX_ARRAYS];
   const int         num = plan->format->arrays(plan->host_view, arrays);
 
   offset[0] = 0;
-  for (int i = 0; i < num; ++i) offset[i + 1] = offset[i] + (arrays[i].count * arrays[i].item_size + align - 1) / align * align;
+  for (int i = 0; i < num; ++i) offset[i + 1] = offset[i] + (in_place && is_packed(&arrays[i]) ? 0 : (arrays[i].count * arrays[i].item_size + align - 1) / align * align);
   TC_CALL(tc_from_backend(plan->backend, backend->alloc(offset[num], &plan->local)));
   memcpy(plan->view, plan->host_view, plan->format->view_size);
   for (int i = 0; i < num; ++i) {
     const size_t bytes = arrays[i].count * arrays[i].item_size;
     char        *local = (char *)plan->local + offset[i];
 
+    if (in_place && is_packed(&arrays[i])) continue;
     set_array(plan->view, &arrays[i], local);
     if (bytes == 0) continue;
-    if (arrays[i].role == TC_ROLE_INDEX || arrays[i].role == TC_ROLE_MAP) TC_CALL(tc_from_backend(plan->backend, backend->upload(local, get_array(plan->host_view, &arrays[i]), bytes, stream)));
+    if (is_packed(&arrays[i])) TC_CALL(tc_from_backend(plan->backend, backend->upload(local, get_array(plan->host_view, &arrays[i]), bytes, stream)));
     else if (arrays[i].role == TC_ROLE_SCRATCH) TC_CALL(tc_from_backend(plan->backend, backend->zero(local, bytes, stream)));
   }
+  plan->in_place = in_place;
   return TC_OK;
 }
 
@@ -210,7 +219,8 @@ tc_status tc_plan_upload(tc_plan *plan, tc_stream stream)
 
   TC_CHECK(plan->built, TC_ERR_ARG, "upload of a plan that was not built");
   status = move_arrays(plan, stream);
-  release_host_arrays(plan);
+  if (plan->in_place) plan->built = 0;
+  else release_host_arrays(plan);
   if (status != TC_OK) release_arrays(plan);
   return status;
 }
