@@ -1,6 +1,9 @@
 #include "format.h"
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+  #include <sys/mman.h>
+#endif
 
 static const tc_format *const formats[] = {&tc_format_dasp, &tc_format_hybrid, &tc_format_bittcf, &tc_format_bcsr};
 
@@ -28,11 +31,21 @@ const tc_format *tc_format_find(const char *name)
   return NULL;
 }
 
+void *tc_host_alloc(size_t bytes)
+{
+  enum { LINE = 64, HUGE_PAGE = 1 << 21 };
+  const size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
+  void        *array = aligned_alloc(align, (bytes + align - 1) / align * align);
+
+#ifdef MADV_HUGEPAGE
+  if (array != NULL && align == HUGE_PAGE) (void)madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); // a system that does not do so gives what it gives
+#endif
+  return array;
+}
+
 tc_status tc_new_array(void *array, int64_t count, size_t item_size)
 {
-  enum { LINE = 64 };
-  const size_t bytes   = count > 0 ? (size_t)count * item_size : 1;
-  void        *pointer = aligned_alloc(LINE, (bytes + LINE - 1) / LINE * LINE);
+  void *pointer = tc_host_alloc(count > 0 ? (size_t)count * item_size : 1);
 
   TC_CHECK(pointer != NULL && !tc_fault(TC_FAULT_ALLOC), (free(pointer), TC_ERR_MEMORY), "no host memory for %lld entries of a packed array", (long long)count);
   memcpy(array, &pointer, sizeof pointer);

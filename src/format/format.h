@@ -67,7 +67,13 @@ typedef struct tc_format {
 
 extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_format_bcsr;
 
-/* A new array for free(), which begins with a line of the processor's caches, into the pointer at `array`. Errors: TC_ERR_MEMORY */
+/*
+  Memory for free(), which begins with a line of the processor's caches; large ones with a huge page, and of those, where the system gives them if asked (transparent huge pages), since of small pages
+  each new one has to be filled with zeros apart, and a processor knows where few of them are. NULL: there is none
+*/
+void *tc_host_alloc(size_t bytes);
+
+/* A new array from there into the pointer at `array`. Errors: TC_ERR_MEMORY */
 tc_status tc_new_array(void *array, int64_t count, size_t item_size);
 
 /* As the options of PETSc name it */

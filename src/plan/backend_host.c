@@ -134,13 +134,11 @@ static const tc_converter *host_converters(int *num)
   return converters;
 }
 
-enum { LINE = 64 }; // bytes of a cache line and of the widest vector
-
 static tc_status host_alloc(size_t bytes, void **local)
 {
   *local = NULL;
   if (bytes == 0) return TC_OK;
-  if (!tc_fault(TC_FAULT_ALLOC)) *local = aligned_alloc(LINE, (bytes + LINE - 1) / LINE * LINE);
+  if (!tc_fault(TC_FAULT_ALLOC)) *local = tc_host_alloc(bytes);
   TC_CHECK(*local != NULL, TC_ERR_MEMORY, "no host memory for %zu bytes", bytes);
   return TC_OK;
 }
