@@ -174,6 +174,16 @@ static int32_t uneven_length(int32_t row)
   return part == 1 ? 250 : part == 3 ? 20 + row % 30 : part == 5 && row % 3 == 0 ? 255 : row % 2;
 }
 
+/* Rows that are summed by chains but are no segments of their own, in a tile alone or several, across the ends of tiles, between short and empty ones */
+static int32_t one_segment_length(int32_t row)
+{
+  const int32_t part = row / 16, at = row % 16;
+
+  if (part % 3 == 0) return at < 8 ? 256 + (part % 4 == 0 ? 0 : row % 5) : 0;
+  if (part % 3 == 1) return at == 3 ? 1000 + row % 1049 : row % 9;
+  return row % 3;
+}
+
 static void check_lengths(const tc_backend *backend, const char *name, int32_t rows, int32_t (*length_of)(int32_t))
 {
   const int32_t cols = 7000;
@@ -291,6 +301,7 @@ int main(int argc, char **args)
     }
   }
   check_lengths(backend, "long rows", small_only ? 40 : 3000, any_length); // segments go round
+  check_lengths(backend, "rows of one segment", small_only ? 1000 : 30000, one_segment_length);
   check_lengths(backend, "uneven rows", small_only ? 1000 : 30000, uneven_length);
   for (int i = 0; !small_only && device_case_full(i, &C); ++i) {
     tc_matrix A;
