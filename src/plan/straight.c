@@ -4,22 +4,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Milliseconds: once, per entry, per entry beyond the first NEAR, per row */
+typedef struct {
+  double once, entry, far, row;
+} price;
+
 /*
-  Milliseconds that packing takes, and new values where a pattern is packed, and what a packed product gains over one straight from CSR: docs/performance-uses.md. On the host, where the parent's products
-  take as long as those straight from CSR, a packed one gains 5% to 60% where rows are short, some 40% where they are not.
+  What packing takes, new values included, and these where a pattern is packed, and what a packed product gains over one straight from CSR: docs/performance-uses.md. On the host, where the parent's products
+  take as long as those straight from CSR, a packed one gains 5% to 60% where rows are short, some 40% where they are not, a tenth where they share their columns; beyond the caches memory is new or far,
+  and only rows that share their columns gain.
 */
 static const struct {
-  double share; // of a conversion that may be lost before a new pattern is packed: on a device most matrices are made for a solver
-  double conversion, conversion_entry, conversion_row; // once, per entry, per row
-  double refill, refill_entry, refill_far; // the last for an entry beyond the first NEAR
-  double gain, gain_entry, gain_row;
-} prices[][4] = { // TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_NODES
+  double share; // of packing that may be lost before a new pattern is packed: on a device most matrices are made for a solver
+  price  conversion, refill, gain;
+} prices[][4] = {
   /* A device: one H200 */
-  {{0.5, 0.07, 4.0e-9, 3.0e-8, 0.008, 4.2e-9, 4.2e-9, 0.001, 2.3e-9, 0}, {0.5, 0.07, 4.0e-9, 3.0e-8, 0.012, 9.0e-9, 9.0e-9, 0.001, 5.5e-9, 0}},
+  {[TC_STRAIGHT_FORWARD]  = {0.5, {0.07, 4.0e-9, 4.0e-9, 3.0e-8}, {0.008, 4.2e-9, 4.2e-9, 0}, {0.001, 2.3e-9, 2.3e-9, 0}},
+   [TC_STRAIGHT_PERMUTED] = {0.5, {0.07, 4.0e-9, 4.0e-9, 3.0e-8}, {0.012, 9.0e-9, 9.0e-9, 0}, {0.001, 5.5e-9, 5.5e-9, 0}}},
   /* The host: one core, Zen 4 */
-  {{1, 0, 2.2e-6, 8.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 2.2e-6, 8.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0.5e-6}, {1, 0, 2.2e-6, 8.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0.5e-6}, {1, 0, 2.2e-6, 8.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.03e-6, 0}},
+  {[TC_STRAIGHT_FORWARD]  = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.1e-6, 0.05e-6, 0.5e-6}},
+   [TC_STRAIGHT_PERMUTED] = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0.5e-6}},
+   [TC_STRAIGHT_COLUMNS]  = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0.5e-6}},
+   [TC_STRAIGHT_NODES]    = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
   /* And where rows are not short, which gain alike */
-  {{0.5, 0, 2.2e-6, 8.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.16e-6, 0}, {0.5, 0, 2.2e-6, 8.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.3e-6, 0}, {0.5, 0, 2.2e-6, 8.0e-6, 0, 1.0e-6, 5.0e-6, 0, 0.1e-6, 0}, {0.5, 0, 2.2e-6, 8.0e-6, 0, 0.6e-6, 2.5e-6, 0, 0.03e-6, 0}},
+  {[TC_STRAIGHT_FORWARD]  = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.16e-6, 0.05e-6, 0}},
+   [TC_STRAIGHT_PERMUTED] = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0}},
+   [TC_STRAIGHT_COLUMNS]  = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0}},
+   [TC_STRAIGHT_NODES]    = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
 };
 enum {
   NOT_SHORT = 12,     // entries of the mean row
@@ -30,6 +41,13 @@ enum {
 };
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
+
+static double price_of(const price *p, int64_t nnz, int32_t num_rows)
+{
+  const int64_t near = nnz < NEAR ? nnz : NEAR;
+
+  return p->once + p->entry * (double)near + p->far * (double)(nnz - near) + p->row * num_rows;
+}
 
 static int same_pattern(const tc_key *a, const tc_key *b)
 {
@@ -129,9 +147,7 @@ tc_status tc_straight_look(tc_straight *S, const tc_key *key, const tc_csr_local
 int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_verdict verdict, int64_t hits, int32_t num_rows, tc_straight_way way)
 {
   const int    where   = backend != tc_backend_host() ? 0 : key->nnz < NOT_SHORT * (int64_t)num_rows ? 1 : 2;
-  const double entries = (double)key->nnz, near = fmin(entries, NEAR);
-  double       refill  = prices[where][way].refill + prices[where][way].refill_entry * near + prices[where][way].refill_far * (entries - near);
-  double       gain    = prices[where][way].gain + prices[where][way].gain_entry * entries + prices[where][way].gain_row * num_rows;
+  double       refill = price_of(&prices[where][way].refill, key->nnz, num_rows), gain = price_of(&prices[where][way].gain, key->nnz, num_rows);
 
   if (tc_straight_is_uneven(S, backend, key)) gain += uneven;
   if (!same_pattern(&S->key, key)) memset(S->timed, 0, sizeof S->timed);
@@ -151,7 +167,7 @@ int tc_straight_pays(tc_straight *S, const tc_backend *backend, const tc_key *ke
     S->missed_ms  = 0;
   }
   S->cost_ms = refill;
-  if (verdict == TC_CACHE_REBUILD) S->cost_ms += fmax(0, prices[where][way].share * (prices[where][way].conversion + prices[where][way].conversion_entry * entries + prices[where][way].conversion_row * num_rows) - S->pattern_ms);
+  if (verdict == TC_CACHE_REBUILD) S->cost_ms += fmax(0, prices[where][way].share * price_of(&prices[where][way].conversion, key->nnz, num_rows) - S->pattern_ms);
   S->missed_ms += gain;
   if (must_be_packed(S, verdict, way) || (S->followed && S->before_ms >= S->cost_ms) || S->missed_ms >= S->cost_ms) {
     S->hits       = hits - 1; // this one is packed, too
