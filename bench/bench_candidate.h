@@ -62,3 +62,6 @@ PetscErrorCode BenchTimeProducts(const Bench *, const BenchCandidate *, PetscInt
   the device is made before.
 */
 PetscErrorCode BenchTimeSetup(const Bench *, const BenchCandidate *, BenchWay *);
+
+/* The next product packs anew, in memory that is there */
+PetscErrorCode BenchForgetPacked(Mat);

@@ -82,8 +82,7 @@ static PetscErrorCode TimeOnce(const Bench *B, const BenchCandidate *C, double *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The next product packs anew, in memory that is there */
-static PetscErrorCode ForgetPacked(Mat A)
+PetscErrorCode BenchForgetPacked(Mat A)
 {
   MatAIJTCCUSPARSEPrecision precision;
 
@@ -117,7 +116,7 @@ PetscErrorCode BenchTimeSetup(const Bench *B, const BenchCandidate *C, BenchWay 
     PetscCall(TimeOnce(B, C, &hit[t]));
   }
   for (int t = 0; t < TIMES && first < too_long; t++) {
-    PetscCall(ForgetPacked(C->mat));
+    PetscCall(BenchForgetPacked(C->mat));
     PetscCall(TimeOnce(B, C, &again[t]));
   }
   refill         = bench_median(TIMES, refilled, &spread);

@@ -238,7 +238,12 @@ static void nodes(void **state)
   assert_int_equal(tc_straight_multiplies(&S, &other), TC_STRAIGHT_FORWARD);
   other.pattern = 2;
   assert_int_equal(tc_straight_multiplies(&S, &other), TC_STRAIGHT_UNKNOWN);
+  key.nnz = 71;
   ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  assert_null(first); // short rows
+  key.nnz = 72;
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  assert_non_null(first);
   tc_straight_reset(&S);
   assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
 }

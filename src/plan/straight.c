@@ -33,11 +33,12 @@ static const struct {
    [TC_STRAIGHT_NODES]    = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
 };
 enum {
-  NOT_SHORT = 12,     // entries of the mean row
+  NOT_SHORT = 12,      // entries of the mean row
   NEAR      = 1000000, // entries of which a cache of the host keeps values while they are put where they belong
-  TIMED     = 500000, // entries from which on times decide
-  SEEN      = 16,     // packed products whose least time is believed
-  NODE      = 2       // rows of the mean group that shares its columns, from which on they are multiplied together
+  TIMED     = 500000,  // entries from which on times decide
+  SEEN      = 16,      // packed products whose least time is believed
+  NODE      = 2,       // rows of the mean group that shares its columns, from which on they are multiplied together, ...
+  OF_NODE   = 8        // ... if the mean row has so many entries: rows without any share them, too
 };
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
@@ -115,7 +116,7 @@ tc_straight_way tc_straight_multiplies(const tc_straight *S, const tc_key *key)
 tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first)
 {
   forget_nodes(S);
-  if (num > 0 && num <= num_rows / NODE) {
+  if (num > 0 && num <= num_rows / NODE && key->nnz >= OF_NODE * (int64_t)num_rows) {
     S->nodes.first = malloc(((size_t)num + 1) * sizeof *S->nodes.first);
     TC_CHECK(S->nodes.first != NULL, TC_ERR_MEMORY, "no host memory for %d groups of rows", num);
     S->nodes.num = num;
