@@ -128,7 +128,7 @@ static void check(const test_case *C)
   int32_t           *row_ptr = narrow_offsets(&C->A);
   const tc_csr_local A       = {.num_rows = C->A.num_rows, .num_cols = C->A.num_cols, .nnz = C->A.nnz, .row_ptr = row_ptr, .col = C->A.col};
 
-  check_products(C, "plain", &C->A, (product){.A = &A, .val = C->A.val});
+  for (int far = 0; far < 2; ++far) check_products(C, far ? "far" : "plain", &C->A, (product){.A = &A, .val = C->A.val, .far = far});
   check_permuted(C, &A);
   check_columns(C, &A);
   check_nodes(C);

@@ -13,7 +13,11 @@ enum {
   MOST_ROWS  = 5,    // of a node
   MOST_NODES = 2,    // side by side
   BLOCK      = 8,    // entries of each row for which what comes ...
-  AHEAD      = 512   // ... so many entries later is fetched
+  AHEAD      = 512,  // ... so many entries later is fetched
+  FAR        = 1000000, // entries that caches no longer hold, from which on rows one after the other fetch, too ...
+  LINE       = 8,    // ... by lines of so many values, ...
+  LINES      = 4,    // ... so many with each row ...
+  SHORT      = 12    // ... of so many entries in the mean, one with shorter ones
 };
 
 #ifdef __GNUC__
@@ -33,7 +37,7 @@ typedef struct {
   double             *sums;
   const double       *x, *y;
   double             *z;
-  int                 sign;
+  int                 sign, far; // are there FAR entries?
 } product;
 
 #if defined(__x86_64__) && defined(__GNUC__)
@@ -47,7 +51,7 @@ typedef struct {
 
 void tc_spmv_csr_host(const tc_csr_matrix *A, const double *x, const double *y, double *z, int sign)
 {
-  const product P = {A->rows, A->val, A->perm, A->node, A->num_nodes, A->kind, A->sums, x, y, z, sign};
+  const product P = {A->rows, A->val, A->perm, A->node, A->num_nodes, A->kind, A->sums, x, y, z, sign, A->rows->nnz >= FAR};
 
 #if defined(__x86_64__) && defined(__GNUC__)
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {

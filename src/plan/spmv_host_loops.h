@@ -32,8 +32,11 @@ TARGET static APART void NAME(long_row)(const product *P, int32_t row)
   tc_finish_row(tc_add_lanes(lane), row, P->y, P->z, P->sign);
 }
 
-/* All rows from `row` on, one after the other. The entry runs through, so that nothing but the end of a row decides where it ends. */
-TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int permuted)
+/*
+  All rows from `row` on, one after the other. The entry runs through, so that nothing but the end of a row decides where it ends. With each row so many lines of
+  what comes AHEAD entries later are fetched; a processor that fetches by itself begins anew with every page.
+*/
+TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int permuted, int lines)
 {
   const int32_t *col = P->A->col, *perm = P->perm, *row_end = P->A->row_ptr + 1, num_rows = P->A->num_rows;
   const double  *val = P->val, *x = P->x, *y = P->y;
@@ -49,6 +52,10 @@ TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int per
       NAME(long_row)(P, row);
       e = end;
       continue;
+    }
+    for (int i = 0; i < lines; ++i) {
+      FETCH(val + e + AHEAD + LINE * i);
+      FETCH(col + e + AHEAD + LINE * i);
     }
     for (; e < end; ++e) sum = fma(val[permuted ? perm[e] : e], x[col[e]], sum);
     if (!add) z[row] = sum + 0.0;
@@ -104,7 +111,7 @@ TARGET TC_INLINE void NAME(rows_together)(const product *P, int add)
       else P->z[row + r] = P->y[row + r];
     }
   }
-  NAME(rows)(P, row, add, 0);
+  NAME(rows)(P, row, add, 0, 0);
 }
 
 /* Entries `from` to `to` of each row of some nodes of `size` rows, which begin at first[] and have length[] */
@@ -189,10 +196,14 @@ TARGET TC_INLINE void NAME(columns)(const product *P, int add)
 }
 
 /* For each a function of its own, whose loops have the registers to themselves */
-TARGET static APART void NAME(plain)(const product *P) { NAME(rows)(P, 0, 0, 0); }
-TARGET static APART void NAME(plain_add)(const product *P) { NAME(rows)(P, 0, 1, 0); }
-TARGET static APART void NAME(permuted)(const product *P) { NAME(rows)(P, 0, 0, 1); }
-TARGET static APART void NAME(permuted_add)(const product *P) { NAME(rows)(P, 0, 1, 1); }
+TARGET static APART void NAME(plain)(const product *P) { NAME(rows)(P, 0, 0, 0, 0); }
+TARGET static APART void NAME(plain_add)(const product *P) { NAME(rows)(P, 0, 1, 0, 0); }
+TARGET static APART void NAME(plain_far)(const product *P) { NAME(rows)(P, 0, 0, 0, 1); }
+TARGET static APART void NAME(plain_far_add)(const product *P) { NAME(rows)(P, 0, 1, 0, 1); }
+TARGET static APART void NAME(plain_far_lines)(const product *P) { NAME(rows)(P, 0, 0, 0, LINES); }
+TARGET static APART void NAME(plain_far_lines_add)(const product *P) { NAME(rows)(P, 0, 1, 0, LINES); }
+TARGET static APART void NAME(permuted)(const product *P) { NAME(rows)(P, 0, 0, 1, 0); }
+TARGET static APART void NAME(permuted_add)(const product *P) { NAME(rows)(P, 0, 1, 1, 0); }
 TARGET static APART void NAME(together)(const product *P) { NAME(rows_together)(P, 0); }
 TARGET static APART void NAME(together_add)(const product *P) { NAME(rows_together)(P, 1); }
 
@@ -210,6 +221,8 @@ TARGET static void NAME(multiply)(const product *P)
   else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
   else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
+  else if (P->far && P->A->nnz >= SHORT * (int64_t)P->A->num_rows) (add ? NAME(plain_far_lines_add) : NAME(plain_far_lines))(P);
+  else if (P->far) (add ? NAME(plain_far_add) : NAME(plain_far))(P);
   else (add ? NAME(plain_add) : NAME(plain))(P);
 }
 
