@@ -4,6 +4,11 @@
 #include <math.h>
 #include <string.h>
 
+enum {
+  AHEAD = 512,    // slots
+  FAR   = 1000000 // slots that caches no longer hold
+};
+
 /* Is what a product reads of x in the nearest caches? Most of it is where neighbouring rows have neighbouring columns, all of it where x is small. */
 static int x_is_near(const tc_dasp *D)
 {

@@ -85,13 +85,18 @@ TARGET static inline SUMS NAME(tails)(const tc_dasp *D, int32_t block, int32_t r
   return LOAD(row_sum);
 }
 
-TARGET static void NAME(medium_rows)(const tc_dasp *D, const double *x, const double *y, double *z, int sign, int near)
+/* `far`: the matrix does not stay in the caches, and what comes AHEAD slots later is fetched; a processor that fetches by itself begins anew with every page */
+TARGET TC_INLINE void NAME(medium_rows)(const tc_dasp *D, const double *x, const double *y, double *z, int sign, int near, int far)
 {
   for (int32_t b = 0; b < D->num_blocks; ++b) {
     const int32_t slot = TC_DASP_TILE_ROWS * b, rows = D->num_medium - slot < TC_DASP_TILE_ROWS ? D->num_medium - slot : TC_DASP_TILE_ROWS;
     SUMS          sum = ZERO();
 
-    for (int64_t s = D->block_ptr[b]; s < D->block_ptr[b + 1]; s += TC_DASP_TILE_SLOTS) sum = NAME(tile)(sum, D->val + s, D->col + s, x, near);
+    for (int64_t s = D->block_ptr[b]; s < D->block_ptr[b + 1]; s += TC_DASP_TILE_SLOTS) {
+      for (int i = 0; far && i < TC_DASP_TILE_SLOTS; i += 8) TC_FETCH(D->val + s + AHEAD + i);
+      for (int i = 0; far && i < TC_DASP_TILE_SLOTS; i += 16) TC_FETCH(D->col + s + AHEAD + i);
+      sum = NAME(tile)(sum, D->val + s, D->col + s, x, near);
+    }
     if (D->tail_end[slot + TC_DASP_TILE_ROWS - 1] > 0) sum = NAME(tails)(D, b, rows, x, sum);
     NAME(finish_rows)(sum, D->row_id + D->row_medium + slot, rows, y, z, sign);
   }
@@ -124,7 +129,8 @@ TARGET static void NAME(spmv)(const tc_dasp *D, const double *x, const double *y
   const int      near = x_is_near(D);
 
   NAME(long_rows)(D, x, y, z, sign, near);
-  NAME(medium_rows)(D, x, y, z, sign, near);
+  if (D->num_slots >= FAR) NAME(medium_rows)(D, x, y, z, sign, near, 1);
+  else NAME(medium_rows)(D, x, y, z, sign, near, 0);
   NAME(short_rows)(D, (tc_dasp_section){D->slot_pair13, D->num_pair13, D->row_pair13}, 1, x, y, z, sign, near);
   NAME(short_rows)(D, (tc_dasp_section){D->slot_four, D->num_four, D->row_four}, 4, x, y, z, sign, near);
   NAME(short_rows)(D, (tc_dasp_section){D->slot_pair22, D->num_pair22, D->row_pair22}, 2, x, y, z, sign, near);

@@ -5,11 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Into callers for whom parameters are constants */
+/* Into callers for whom parameters are constants; a line of memory is asked for, which beyond the end of an array is nothing */
 #if defined(__GNUC__)
   #define TC_INLINE __attribute__((always_inline)) static inline
+  #define TC_FETCH(pointer) __builtin_prefetch(pointer)
 #else
   #define TC_INLINE static inline
+  #define TC_FETCH(pointer) (void)(pointer)
 #endif
 
 enum { TC_LANES = 32 };

@@ -67,7 +67,7 @@ TC_INLINE void fetch_next(const slice *A, int32_t k)
 #if defined(__GNUC__)
   const size_t bytes = A->value_kind == TC_HYBRID_F32 ? 4 : A->value_kind == TC_HYBRID_D8 ? 1 : 2;
 
-  for (size_t i = 0; i < TC_HYBRID_BLOCK * bytes; i += 64) __builtin_prefetch((const char *)A->next + TC_HYBRID_SLICE_ROWS * bytes * (size_t)k + i);
+  for (size_t i = 0; i < TC_HYBRID_BLOCK * bytes; i += 64) TC_FETCH((const char *)A->next + TC_HYBRID_SLICE_ROWS * bytes * (size_t)k + i);
 #else
   (void)A;
   (void)k;

@@ -55,13 +55,6 @@ static int lengths_repeat(const tc_csr_view *A)
   #define KEEP(value) (void)(value)
 #endif
 
-/* Asks for a line of memory; beyond the end of an array that is nothing */
-#ifdef __GNUC__
-  #define FETCH(pointer) __builtin_prefetch(pointer)
-#else
-  #define FETCH(pointer) (void)(pointer)
-#endif
-
 /* C = A B or C += A B for columns that go without a panel */
 typedef struct {
   const tc_csr_view *A;

@@ -1,5 +1,5 @@
 /*
-  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY, STORE and, for all, KEEP and FETCH,
+  The loops of the host products, compiled once for each instruction set: spmm_host.c defines TARGET, NAME, SUMS, ZERO, LOAD, STEP, ADD, MULTIPLY, STORE and, for all, KEEP,
   and includes this file. The order of the additions: tc_spmm.h. Sums of segments are added to +0.0, which leaves no -0.0.
 
   A panel holds WIDTH columns of a block row by row: panel[WIDTH * k + j] is entry (k, j).
@@ -32,8 +32,8 @@ TARGET static inline void NAME(unpack)(int32_t rows, int32_t n, const double *re
 /* Fetches what of `rows` rows side by side comes AHEAD entries behind entry `at` of them all, for the next BLOCK entries of each */
 TARGET static inline __attribute__((always_inline)) void NAME(fetch)(const int32_t *col, const double *val, int32_t at, int rows)
 {
-  for (int i = 0; i < BLOCK * rows; i += 8) FETCH(val + at + AHEAD + i);
-  for (int i = 0; i < BLOCK * rows; i += 16) FETCH(col + at + AHEAD + i);
+  for (int i = 0; i < BLOCK * rows; i += 8) TC_FETCH(val + at + AHEAD + i);
+  for (int i = 0; i < BLOCK * rows; i += 16) TC_FETCH(col + at + AHEAD + i);
 }
 
 /* Entries `from` to `to`, counted from first[r], of each of `rows` rows, a constant where this is called */

@@ -21,10 +21,8 @@ enum {
 };
 
 #ifdef __GNUC__
-  #define FETCH(pointer) __builtin_prefetch(pointer)
   #define APART __attribute__((noinline))
 #else
-  #define FETCH(pointer) (void)(pointer)
   #define APART
 #endif
 

@@ -54,8 +54,8 @@ TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int per
       continue;
     }
     for (int i = 0; i < lines; ++i) {
-      FETCH(val + e + AHEAD + LINE * i);
-      FETCH(col + e + AHEAD + LINE * i);
+      TC_FETCH(val + e + AHEAD + LINE * i);
+      TC_FETCH(col + e + AHEAD + LINE * i);
     }
     for (; e < end; ++e) sum = fma(val[permuted ? perm[e] : e], x[col[e]], sum);
     if (!add) z[row] = sum + 0.0;
@@ -91,8 +91,8 @@ TARGET TC_INLINE void NAME(rows_together)(const product *P, int add)
     }
     for (int32_t e = 0, end; longest < LONG && e < shortest; e = end) {
       end = shortest - e < BLOCK ? shortest : e + BLOCK;
-      for (int i = 0; i < BLOCK * TOGETHER; i += 8) FETCH(P->val + first[0] + TOGETHER * e + AHEAD + i);
-      for (int i = 0; i < BLOCK * TOGETHER; i += 16) FETCH(P->A->col + first[0] + TOGETHER * e + AHEAD + i);
+      for (int i = 0; i < BLOCK * TOGETHER; i += 8) TC_FETCH(P->val + first[0] + TOGETHER * e + AHEAD + i);
+      for (int i = 0; i < BLOCK * TOGETHER; i += 16) TC_FETCH(P->A->col + first[0] + TOGETHER * e + AHEAD + i);
       NAME(steps)(P, TOGETHER, first, e, end, sum);
     }
     for (int r = 0; r < TOGETHER; ++r) {
@@ -140,8 +140,8 @@ TARGET TC_INLINE void NAME(nodes_together)(const product *P, int num, int size, 
   }
   for (int32_t e = 0, end; e < shortest; e = end) {
     end = shortest - e < BLOCK ? shortest : e + BLOCK;
-    for (int i = 0; i < BLOCK * num * size; i += 8) FETCH(P->val + first[0] + num * size * e + AHEAD + i);
-    for (int n = 0; n < num; ++n) FETCH(P->A->col + first[n] + num * size * (ptrdiff_t)length[n] + e); /* of the nodes to come, beyond columns that nobody reads */
+    for (int i = 0; i < BLOCK * num * size; i += 8) TC_FETCH(P->val + first[0] + num * size * e + AHEAD + i);
+    for (int n = 0; n < num; ++n) TC_FETCH(P->A->col + first[n] + num * size * (ptrdiff_t)length[n] + e); /* of the nodes to come, beyond columns that nobody reads */
     NAME(node_steps)(P, num, size, first, length, e, end, sum);
   }
   for (int n = 0; n < num; ++n) NAME(node_steps)(P, 1, size, first + n, length + n, shortest, length[n], sum + n * size);
