@@ -244,6 +244,11 @@ static void nodes(void **state)
   key.nnz = 72;
   ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
   assert_non_null(first);
+  key.nnz = 3000001;
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  assert_null(first); // memory
+  key.nnz = 72;
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
   tc_straight_reset(&S);
   assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
 }

@@ -38,7 +38,8 @@ enum {
   TIMED     = 500000,  // entries from which on times decide
   SEEN      = 16,      // packed products whose least time is believed
   NODE      = 2,       // rows of the mean group that shares its columns, from which on they are multiplied together, ...
-  OF_NODE   = 8        // ... if the mean row has so many entries: rows without any share them, too
+  OF_NODE   = 8,       // ... if the mean row has so many entries: rows without any share them, too; ...
+  OF_NODES  = 3000000  // ... and all not more than so many: columns are skipped then, which memory likes less than reading them
 };
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
@@ -116,7 +117,7 @@ tc_straight_way tc_straight_multiplies(const tc_straight *S, const tc_key *key)
 tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first)
 {
   forget_nodes(S);
-  if (num > 0 && num <= num_rows / NODE && key->nnz >= OF_NODE * (int64_t)num_rows) {
+  if (num > 0 && num <= num_rows / NODE && key->nnz >= OF_NODE * (int64_t)num_rows && key->nnz <= OF_NODES) {
     S->nodes.first = malloc(((size_t)num + 1) * sizeof *S->nodes.first);
     TC_CHECK(S->nodes.first != NULL, TC_ERR_MEMORY, "no host memory for %d groups of rows", num);
     S->nodes.num = num;

@@ -40,7 +40,7 @@ typedef struct {
   struct {
     tc_key  key;
     int     known;
-    int32_t num, *first; // of tc_csr_matrix; NULL: so few rows share their columns, or so short ones, that each is by itself
+    int32_t num, *first; // of tc_csr_matrix; NULL: so few rows share their columns, or so short ones, or all have so many entries, that each is by itself
   } nodes;
 } tc_straight;
 
@@ -63,7 +63,7 @@ int tc_straight_is_faster(const tc_straight *straight, const tc_backend *backend
 
 /*
   How the host multiplies a matrix with that pattern; the second is called for each pattern, when it is not known, with the number of groups of rows that share their columns, and gives room for the first row of each and the
-  number of rows, NULL if groups or rows are so small that it does without. Errors: TC_ERR_MEMORY
+  number of rows, NULL if groups or rows are so small, or entries so many, that it does without. Errors: TC_ERR_MEMORY
 */
 tc_straight_way tc_straight_multiplies(const tc_straight *straight, const tc_key *key);
 tc_status       tc_straight_keep_nodes(tc_straight *straight, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first);
