@@ -221,7 +221,7 @@ static void fill_long(const tc_csr *A, tc_dasp *D)
   }
 }
 
-/* Entries `from` to `to` of all rows of a block, which have so many, one entry of each row after the other */
+/* The first `num` entries of all rows of a block, which have so many, one of each row after the other */
 static void fill_tiles(const tc_csr *A, const int64_t first[TC_DASP_TILE_ROWS], int32_t num, int32_t *col, int32_t *map)
 {
   for (int32_t e = 0; e < num; ++e) {
