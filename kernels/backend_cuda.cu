@@ -49,7 +49,7 @@ extern "C" {
 #define TC_CONVERTER(format, build, refill, search) tc_status refill(const void *, const double *, tc_stream);
 #include "tc_kernels.h"
 #undef TC_CONVERTER
-size_t    tc_spmv_csr_scratch_cuda(int64_t);
+size_t    tc_spmv_csr_scratch_cuda(int32_t, int64_t);
 tc_status tc_spmv_csr_cuda(const tc_csr_matrix *, const void *, const void *, void *, int, const tc_spmv_csr_memory *, tc_stream);
 int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);

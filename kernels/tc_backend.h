@@ -42,11 +42,11 @@ typedef struct {
 /* What products straight from CSR keep, of a matrix of so many entries */
 typedef struct {
   void    *scratch; // local, zeros before the first product, which nobody else uses
-  int64_t *told;    // of the host's memory that kernels reach, too: what a product has found out, tc_told(); 0 before
+  int64_t *told;    // [2], of the host's memory that kernels reach, too: what a product has found out, tc_told() and the number of segments; 0 before
   int32_t  pattern; // a number for the pattern, above zero, another one than those before it
 } tc_spmv_csr_memory;
 
-/* Of that pattern so many parts, what makes its rows uneven, have found a place in `scratch` */
+/* Of that pattern so many parts, runs of rows and segments of long ones, have found a place in `scratch` */
 static inline int64_t tc_told(int32_t pattern, int32_t parts)
 {
   return ((int64_t)pattern << 32) + parts;
@@ -58,6 +58,12 @@ static inline int32_t tc_parts_told(const tc_spmv_csr_memory *memory)
   const int64_t told = *(const volatile int64_t *)memory->told;
 
   return told >> 32 == memory->pattern ? (int32_t)told : -1;
+}
+
+/* And that of segments, once the number of parts is known */
+static inline int32_t tc_segments_told(const tc_spmv_csr_memory *memory)
+{
+  return tc_parts_told(memory) >= 0 ? (int32_t)((const volatile int64_t *)memory->told)[1] : 0;
 }
 
 /* One row of the kernel table */
@@ -102,7 +108,7 @@ typedef struct {
     z = A x (y == NULL) or z = y + sign A x straight from CSR, else as tc_spmv_fn, with the same bits. The first: bytes of scratch. The host has it in F64 alone, and needs no memory.
     Enqueues
   */
-  size_t (*spmv_csr_scratch)(int64_t nnz);
+  size_t (*spmv_csr_scratch)(int32_t num_rows, int64_t nnz);
   tc_status (*spmv_csr)(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
   /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);

@@ -174,6 +174,12 @@ static int32_t uneven_length(int32_t row)
   return part == 1 ? 250 : part == 3 ? 20 + row % 30 : part == 5 && row % 3 == 0 ? 255 : row % 2;
 }
 
+/* Short rows in the mean, and in places so many entries together that they are more than a tile, or thousands of rows without any */
+static int32_t crowded_length(int32_t row)
+{
+  return row / 1500 % 4 == 2 ? 0 : row / 32 % 40 == 7 ? 60 + row * 37 % 190 : row % 3;
+}
+
 /* Rows that are summed by chains but are no segments of their own, in a tile alone or several, across the ends of tiles, between short and empty ones */
 static int32_t one_segment_length(int32_t row)
 {
@@ -303,6 +309,7 @@ int main(int argc, char **args)
   check_lengths(backend, "long rows", small_only ? 40 : 3000, any_length); // segments go round
   check_lengths(backend, "rows of one segment", small_only ? 1000 : 30000, one_segment_length);
   check_lengths(backend, "uneven rows", small_only ? 1000 : 30000, uneven_length);
+  check_lengths(backend, "crowded rows", small_only ? 6000 : 30000, crowded_length);
   for (int i = 0; !small_only && device_case_full(i, &C); ++i) {
     tc_matrix A;
 

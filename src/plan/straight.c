@@ -73,7 +73,7 @@ int tc_straight_is_ready(const tc_straight *S, const tc_backend *backend, const 
 
 int tc_straight_is_uneven(const tc_straight *S, const tc_backend *backend, const tc_key *key)
 {
-  return tc_straight_is_ready(S, backend, key) && tc_parts_told(&S->memory) > 0;
+  return tc_straight_is_ready(S, backend, key) && tc_segments_told(&S->memory) > 0;
 }
 
 /* Of a transpose by a permutation new values alone wait, and only once two before had few products, since for that its pattern has to be there, too */
@@ -191,16 +191,17 @@ static void release(tc_straight *S)
   S->backend        = NULL;
 }
 
-/* The memory of the products, empty, for another number of entries; a number for another pattern */
-static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key *key, tc_stream stream)
+/* The memory of the products, empty, for another number of rows and entries; a number for another pattern */
+static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key *key, int32_t num_rows, tc_stream stream)
 {
-  const size_t bytes = backend->spmv_csr_scratch(key->nnz);
+  const size_t bytes = backend->spmv_csr_scratch(num_rows, key->nnz);
   void        *told;
 
-  if (S->backend != backend || S->laid_out.nnz != key->nnz) {
+  if (S->backend != backend || S->num_rows != num_rows || S->laid_out.nnz != key->nnz) {
     release(S);
     TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &S->memory.scratch)));
-    S->backend = backend; // for release()
+    S->backend  = backend; // for release()
+    S->num_rows = num_rows;
     TC_CALL(tc_from_backend(backend, backend->share(&told)));
     S->memory.told  = told;
     *S->memory.told = 0;
@@ -214,7 +215,7 @@ static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key
 
 tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
-  tc_status status = prepare(S, backend, key, stream);
+  tc_status status = prepare(S, backend, key, A->rows->num_rows, stream);
 
   if (status == TC_OK) status = tc_from_backend(backend, backend->spmv_csr(A, x, y, z, sign, &S->memory, stream));
   if (status != TC_OK) release(S); // which may not be as the next product needs it

@@ -31,6 +31,7 @@ typedef struct {
   const tc_backend  *backend;  // of the memory between products, and what it is laid out for
   tc_spmv_csr_memory memory;
   tc_key             laid_out;
+  int32_t            num_rows;
   struct {
     tc_key   key;
     int      known, serve;
