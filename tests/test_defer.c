@@ -38,7 +38,7 @@ enum { MOST = 1000 };
 /* Products straight from CSR before packing pays for these values of a matrix of that many rows and entries */
 static int straight_products(tc_straight *S, const tc_backend *backend, tc_key *key, tc_verdict verdict, int64_t hits, int32_t rows)
 {
-  const tc_csr_matrix A = {.scalar = TC_SCALAR_F64};
+  const tc_csr_matrix A = {.rows = &(tc_csr_local){.num_rows = rows}, .scalar = TC_SCALAR_F64};
   int                 products = 0;
 
   while (products < MOST && !tc_straight_pays(S, backend, key, verdict, hits, rows, TC_STRAIGHT_FORWARD)) {
@@ -155,7 +155,7 @@ static void transposes(void **state)
 {
   tc_straight         S   = {0};
   tc_key              key = {.id = 1, .pattern = 1, .state = 1, .nnz = 184000};
-  const tc_csr_matrix A   = {.scalar = TC_SCALAR_F64};
+  const tc_csr_matrix A   = {.rows = &(tc_csr_local){.num_rows = 3000}, .scalar = TC_SCALAR_F64};
 
   (void)state;
   long_rows = 1;

@@ -1,7 +1,7 @@
 /*
   Products straight from CSR on a device, without PETSc: test_straight [-small|-few] [-bench generator:size,...] libaijtccusparse_cuda.so
   On every test matrix, in doubles and floats, the bits must be those that products with vectors have, again and again with the same memory between. -small and -few leave out what a checker of
-  memory has no time for. -bench times them beside what is packed. Exit code 77: no usable device.
+  memory has no time for, -few what a checker of shared memory has none for, too: a matrix of ten million entries. -bench times them beside what is packed. Exit code 77: no usable device.
 */
 #include "device_cases.h"
 #include "device_util.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int passed, failed, small_only;
+static int passed, failed, small_only, few;
 
 static void fact(int so, tc_scalar scalar, const char *name, const char *what)
 {
@@ -180,6 +180,12 @@ static int32_t crowded_length(int32_t row)
   return row / 1500 % 4 == 2 ? 0 : row / 32 % 40 == 7 ? 60 + row * 37 % 190 : row % 3;
 }
 
+static int32_t fifteen(int32_t row)
+{
+  (void)row;
+  return 15;
+}
+
 /* Rows that are summed by chains but are no segments of their own, in a tile alone or several, across the ends of tiles, between short and empty ones */
 static int32_t one_segment_length(int32_t row)
 {
@@ -286,7 +292,8 @@ int main(int argc, char **args)
   device_case       C;
 
   for (int i = 1; i < argc; ++i) {
-    if (strcmp(args[i], "-small") == 0 || strcmp(args[i], "-few") == 0) small_only = 1;
+    if (strcmp(args[i], "-small") == 0) small_only = 1;
+    else if (strcmp(args[i], "-few") == 0) small_only = few = 1;
     else if (strcmp(args[i], "-bench") == 0 && i + 1 < argc) cases = args[++i];
     else path = args[i];
   }
@@ -310,6 +317,7 @@ int main(int argc, char **args)
   check_lengths(backend, "rows of one segment", small_only ? 1000 : 30000, one_segment_length);
   check_lengths(backend, "uneven rows", small_only ? 1000 : 30000, uneven_length);
   check_lengths(backend, "crowded rows", small_only ? 6000 : 30000, crowded_length);
+  if (!few) check_lengths(backend, "many entries", 700000, fifteen); // which another kernel is for
   for (int i = 0; !small_only && device_case_full(i, &C); ++i) {
     tc_matrix A;
 

@@ -204,7 +204,7 @@ static tc_status prepare(tc_straight *S, const tc_backend *backend, const tc_key
     S->num_rows = num_rows;
     TC_CALL(tc_from_backend(backend, backend->share(&told)));
     S->memory.told  = told;
-    *S->memory.told = 0;
+    S->memory.told[0] = S->memory.told[1] = 0;
     S->laid_out.id  = -1;
     if (bytes > 0) TC_CALL(tc_from_backend(backend, backend->zero(S->memory.scratch, bytes, stream)));
   }
