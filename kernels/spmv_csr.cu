@@ -237,10 +237,15 @@ static tc_status straight(const char *name, const tc_csr_matrix *matrix, const v
   const tc_device_size *size;
 
   TC_CALL(tc_size_of_device(name, &size));
-  const int64_t nnz = matrix->rows->nnz, rows = matrix->rows->num_rows;
-  const auto    in = !permuted && nnz >= tc_straight_many && nnz < tc_straight_far * rows ? straight_in<tc_straight_dense, V, permuted> : nnz < tc_straight_short * rows ? straight_in<tc_straight_small, V, permuted> : straight_in<tc_straight_large, V, permuted>;
+  const int64_t      nnz = matrix->rows->nnz, rows = matrix->rows->num_rows;
+  const V           *vector = static_cast<const V *>(x);
+  const cudaStream_t s      = static_cast<cudaStream_t>(stream);
 
-  return in(name, matrix, static_cast<const V *>(x), out, memory, size, static_cast<cudaStream_t>(stream));
+  if constexpr (!permuted) {
+    if (nnz >= tc_straight_many && nnz < tc_straight_far * rows) return straight_in<tc_straight_dense, V, permuted>(name, matrix, vector, out, memory, size, s);
+  }
+  if (nnz < tc_straight_short * rows) return straight_in<tc_straight_small, V, permuted>(name, matrix, vector, out, memory, size, s);
+  return straight_in<tc_straight_large, V, permuted>(name, matrix, vector, out, memory, size, s);
 }
 
 extern "C" size_t tc_spmv_csr_scratch_cuda(int32_t num_rows, int64_t nnz)
