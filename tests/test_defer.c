@@ -4,6 +4,7 @@
 #include "plan_util.h"
 #include "test_util.h"
 #include "../src/plan/straight.h"
+#include "../src/plan/survey.h"
 #include <stdlib.h>
 
 static int long_rows; // has the matrix any?
@@ -230,7 +231,7 @@ static void nodes(void **state)
   (void)state;
   assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
   for (int32_t num = 0; num <= 6; num += 2) {
-    ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, num, &first));
+    ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 1, num, &first));
     assert_int_equal(first != NULL, num == 2 || num == 4);
     for (int32_t i = 0; first && i <= num; ++i) first[i] = i;
     assert_int_equal(tc_straight_multiplies(&S, &key), first ? TC_STRAIGHT_NODES : TC_STRAIGHT_FORWARD);
@@ -240,18 +241,73 @@ static void nodes(void **state)
   other.pattern = 2;
   assert_int_equal(tc_straight_multiplies(&S, &other), TC_STRAIGHT_UNKNOWN);
   key.nnz = 71;
-  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 1, 3, &first));
   assert_null(first); // short rows
   key.nnz = 72;
-  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 1, 3, &first));
   assert_non_null(first);
   key.nnz = 3000001;
-  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 1, 3, &first));
   assert_null(first); // memory
   key.nnz = 72;
-  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 3, &first));
+  ASSERT_OK(tc_straight_keep_nodes(&S, &key, 9, 1, 3, &first));
   tc_straight_reset(&S);
   assert_int_equal(tc_straight_multiplies(&S, &key), TC_STRAIGHT_UNKNOWN);
+}
+
+/* Lengths of rows, in offsets of 32 and of 64 bits */
+static double repeated(int32_t num_rows, int32_t (*length)(int32_t))
+{
+  static int32_t narrow[4001];
+  static int64_t wide[4001];
+  double         share;
+
+  for (int32_t i = 0; i < num_rows; ++i) wide[i + 1] = narrow[i + 1] = narrow[i] + length(i);
+  share = tc_repeated_lengths(narrow, 0, num_rows);
+  assert_true(share == tc_repeated_lengths(wide, 1, num_rows));
+  return share;
+}
+
+static int32_t by_fours(int32_t row)
+{
+  return row / 4 % 2;
+}
+
+static int32_t by_twos(int32_t row)
+{
+  return row % 2;
+}
+
+static int32_t ascending(int32_t row)
+{
+  return row;
+}
+
+/* Short rows on the host, whose packed products gain the more the less a processor can foretell where they end */
+static void lengths(void **state)
+{
+  static const double shares[] = {1, 0.76, 0.75, 0.51, 0.5, 0};
+  static const tc_straight_way ways[] = {TC_STRAIGHT_FORWARD, TC_STRAIGHT_FORWARD, TC_STRAIGHT_MIXED, TC_STRAIGHT_MIXED, TC_STRAIGHT_IRREGULAR, TC_STRAIGHT_IRREGULAR};
+  int products[6];
+
+  (void)state;
+  assert_true(repeated(100, by_twos) == 1 && repeated(100, ascending) == 0 && repeated(2, ascending) == 1 && repeated(0, ascending) == 1);
+  assert_in_range(1000 * repeated(100, by_fours), 745, 765);
+  assert_in_range(1000 * repeated(4000, by_fours), 740, 760);
+  for (int i = 0; i < 6; ++i) {
+    tc_straight S   = {0};
+    tc_key      key = {.id = 1, .pattern = 1, .state = 1, .nnz = 60000};
+    int32_t    *first;
+
+    ASSERT_OK(tc_straight_keep_nodes(&S, &key, 10000, shares[i], 0, &first));
+    assert_int_equal(tc_straight_multiplies(&S, &key), ways[i]);
+    for (products[i] = 0; products[i] < MOST && !tc_straight_pays(&S, tc_backend_host(), &key, TC_CACHE_REBUILD, 0, 10000, ways[i]); ++products[i]);
+    tc_straight_reset(&S);
+  }
+  assert_in_range(products[0], 130, 200);
+  assert_in_range(products[2], 30, 50);
+  assert_in_range(products[4], 9, 13);
+  for (int i = 0; i < 6; i += 2) assert_int_equal(products[i], products[i + 1]);
 }
 
 /* The host multiplies floats over packed formats alone */
@@ -263,7 +319,7 @@ static void scalars(void **state)
 
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(passed_over), cmocka_unit_test(nodes), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(passed_over), cmocka_unit_test(nodes), cmocka_unit_test(lengths), cmocka_unit_test(scalars)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@
 #include "../plan/choose.h"
 #include "../plan/spmm.h"
 #include "../plan/straight.h"
+#include "../plan/survey.h"
 #include "../plan/transpose.h"
 
 /* On an assembled matrix MatSetType() converts only if the new name begins with the present one, else it starts anew: these begin with the names of all parents */

@@ -83,17 +83,23 @@ static PetscBool MatTCMayWait(const Mat_AIJTCCUSPARSE *tc, const tc_backend *bac
   return (PetscBool)(tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_AUTO && tc->settings.precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 && !tc->settings.eager && !tc->settings.at_once && !tc->settings.drop_csr && tc_straight_serves(backend, MATTC_SCALAR));
 }
 
-/* Rows that share their columns, as PETSc found them when it assembled the matrix, for this pattern */
+/* Rows that share their columns, as PETSc found them when it assembled the matrix, and whether lengths of rows repeat, for this pattern */
 static PetscErrorCode MatTCNodesGet(Mat A, tc_straight *S, const tc_key *key, tc_status *status)
 {
-  PetscInt m, num = 0, *first = NULL;
-  int32_t *kept;
+  const PetscInt *ia, *ja;
+  PetscInt        m, num = 0, *first = NULL;
+  double          repeated = 1;
+  PetscBool       known;
+  int32_t        *kept;
 
   PetscFunctionBegin;
   PetscCall(MatGetLocalSize(A, &m, NULL));
   PetscCall(MatInodeGetInodeSizes(A, &num, &first, NULL));
   if (!first || first[num] != m) num = 0;
-  *status = tc_straight_keep_nodes(S, key, (int32_t)m, (int32_t)num, &kept);
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &known));
+  if (known) repeated = tc_repeated_lengths(ia, sizeof(PetscInt) == sizeof(int64_t), m);
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, NULL, &ia, &ja, &known));
+  *status = tc_straight_keep_nodes(S, key, (int32_t)m, repeated, (int32_t)num, &kept);
   for (PetscInt i = 0; *status == TC_OK && kept && i <= num; i++) kept[i] = (int32_t)first[i];
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,6 @@
 #include "spmm_host.h"
 #include "../format/narrow_host.h"
+#include "survey.h"
 #include <math.h>
 #include <string.h>
 
@@ -12,7 +13,6 @@ enum {
   PANEL_MEAN  = 16,  // entries of the mean row from which four columns are worth a panel
   BLOCK       = 8,   // entries of each of them for which what comes ...
   AHEAD       = 512, // ... so many entries later, of all rows together, is fetched at once
-  SAMPLE      = 256, // rows that are looked at to know whether lengths repeat
   TILE_ROWS   = 8,   // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
@@ -37,15 +37,7 @@ static int32_t panel_columns(const tc_csr_view *A, int32_t n)
 */
 static int lengths_repeat(const tc_csr_view *A)
 {
-  const int32_t step = A->num_rows > SAMPLE ? A->num_rows / SAMPLE : 1;
-  int32_t       rows = 0, repeated = 0;
-
-  for (int32_t row = 0; row + 3 <= A->num_rows; row += step, ++rows) {
-    const int32_t *row_ptr = A->row_ptr + row, length = row_ptr[1] - row_ptr[0];
-
-    repeated += length == row_ptr[2] - row_ptr[1] || length == row_ptr[3] - row_ptr[2];
-  }
-  return 4 * repeated >= 3 * rows;
+  return tc_repeated_lengths(A->row_ptr, 0, A->num_rows) >= 0.75;
 }
 
 /* Hides from the compiler how a number or a pointer came about, from which it would make the next one at every use, in place of a register for each */

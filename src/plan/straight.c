@@ -11,26 +11,30 @@ typedef struct {
 
 /*
   What packing takes, new values included, and these where a pattern is packed, and what a packed product gains over one straight from CSR: docs/performance-uses.md. On the host, where the parent's products
-  take as long as those straight from CSR, a packed one gains 5% to 60% where rows are short, some 40% where they are not, a tenth where they share their columns; beyond the caches memory is new or far,
-  and only rows that share their columns gain.
+  take as long as those straight from CSR, a packed one gains a twentieth where rows are short, since all it spares is to find out where they end, and half where that cannot be foretold, some 40% where they are not short, a tenth where
+  they share their columns; beyond the caches memory is new or far, and only rows that share their columns gain, and short ones whose ends cannot be foretold.
 */
 static const struct {
   double share; // of packing that may be lost before a new pattern is packed: on a device most matrices are made for a solver
   price  conversion, refill, gain;
-} prices[][4] = {
+} prices[][TC_STRAIGHT_UNKNOWN] = {
   /* A device: one H200 */
   {[TC_STRAIGHT_FORWARD]  = {0.5, {0.07, 4.0e-9, 4.0e-9, 3.0e-8}, {0.008, 4.2e-9, 4.2e-9, 0}, {0.001, 2.3e-9, 2.3e-9, 0}},
    [TC_STRAIGHT_PERMUTED] = {0.5, {0.07, 4.0e-9, 4.0e-9, 3.0e-8}, {0.012, 9.0e-9, 9.0e-9, 0}, {0.001, 5.5e-9, 5.5e-9, 0}}},
   /* The host: one core, Zen 4 */
-  {[TC_STRAIGHT_FORWARD]  = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.1e-6, 0.05e-6, 0.5e-6}},
-   [TC_STRAIGHT_PERMUTED] = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0.5e-6}},
-   [TC_STRAIGHT_COLUMNS]  = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0.5e-6}},
-   [TC_STRAIGHT_NODES]    = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
+  {[TC_STRAIGHT_FORWARD]     = {1, {0, 6.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.02e-6, 0.02e-6, 0.15e-6}},
+   [TC_STRAIGHT_MIXED]       = {1, {0, 6.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.1e-6, 0.05e-6, 0.5e-6}},
+   [TC_STRAIGHT_IRREGULAR]   = {1, {0, 6.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.02e-6, 0.02e-6, 4.0e-6}},
+   [TC_STRAIGHT_PERMUTED]    = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0.5e-6}},
+   [TC_STRAIGHT_COLUMNS]     = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0.5e-6}},
+   [TC_STRAIGHT_NODES]       = {1, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
   /* And where rows are not short, which gain alike */
-  {[TC_STRAIGHT_FORWARD]  = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.16e-6, 0.05e-6, 0}},
-   [TC_STRAIGHT_PERMUTED] = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0}},
-   [TC_STRAIGHT_COLUMNS]  = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0}},
-   [TC_STRAIGHT_NODES]    = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
+  {[TC_STRAIGHT_FORWARD]     = {1, {0, 3.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.16e-6, 0.05e-6, 0}},
+   [TC_STRAIGHT_MIXED]       = {1, {0, 3.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.16e-6, 0.05e-6, 0}},
+   [TC_STRAIGHT_IRREGULAR]   = {1, {0, 3.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.16e-6, 0.05e-6, 0}},
+   [TC_STRAIGHT_PERMUTED]    = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.3e-6, 0.3e-6, 0}},
+   [TC_STRAIGHT_COLUMNS]     = {0.5, {0, 2.2e-6, 6.0e-6, 8.0e-6}, {0, 1.0e-6, 5.0e-6, 0}, {0, 0.1e-6, 0.1e-6, 0}},
+   [TC_STRAIGHT_NODES]       = {1, {0, 3.0e-6, 6.0e-6, 8.0e-6}, {0, 0.6e-6, 2.5e-6, 0}, {0, 0.03e-6, 0.3e-6, 0}}},
 };
 enum {
   NOT_SHORT = 12,      // entries of the mean row
@@ -41,6 +45,8 @@ enum {
   OF_NODE   = 8,       // ... if the mean row has so many entries: rows without any share them, too; ...
   OF_NODES  = 3000000  // ... and all not more than so many: columns are skipped then, which memory likes less than reading them
 };
+
+static const double irregular = 0.5, mixed = 0.75; // shares of rows as long as one of the next two, up to which their ends cannot be foretold, or not always
 
 static const double uneven = 0.002; // what a packed product gains more on a device where rows are uneven
 
@@ -111,10 +117,12 @@ static void forget_nodes(tc_straight *S)
 
 tc_straight_way tc_straight_multiplies(const tc_straight *S, const tc_key *key)
 {
-  return S->nodes.known && same_pattern(&S->nodes.key, key) ? S->nodes.first ? TC_STRAIGHT_NODES : TC_STRAIGHT_FORWARD : TC_STRAIGHT_UNKNOWN;
+  if (!S->nodes.known || !same_pattern(&S->nodes.key, key)) return TC_STRAIGHT_UNKNOWN;
+  if (S->nodes.first) return TC_STRAIGHT_NODES;
+  return S->nodes.repeated <= irregular ? TC_STRAIGHT_IRREGULAR : S->nodes.repeated <= mixed ? TC_STRAIGHT_MIXED : TC_STRAIGHT_FORWARD;
 }
 
-tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first)
+tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_rows, double repeated, int32_t num, int32_t **first)
 {
   forget_nodes(S);
   if (num > 0 && num <= num_rows / NODE && key->nnz >= OF_NODE * (int64_t)num_rows && key->nnz <= OF_NODES) {
@@ -122,9 +130,10 @@ tc_status tc_straight_keep_nodes(tc_straight *S, const tc_key *key, int32_t num_
     TC_CHECK(S->nodes.first != NULL, TC_ERR_MEMORY, "no host memory for %d groups of rows", num);
     S->nodes.num = num;
   }
-  S->nodes.key   = *key;
-  S->nodes.known = 1;
-  *first         = S->nodes.first;
+  S->nodes.key      = *key;
+  S->nodes.known    = 1;
+  S->nodes.repeated = repeated;
+  *first            = S->nodes.first;
   return TC_OK;
 }
 

@@ -6,10 +6,10 @@
 #include "plan.h"
 
 /*
-  How the matrix is multiplied, on the host with rows that share their columns together; or its transpose, from its rows and a permutation of the values, or, on the host, from the rows of the matrix.
+  How the matrix is multiplied, on the host with rows that share their columns together, else told apart by how many of its rows are as long as one of the next two, half or fewer and three quarters or fewer; or its transpose, from its rows and a permutation of the values, or, on the host, from the rows of the matrix.
   Not known before tc_straight_look(), or tc_straight_keep_nodes()
 */
-typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_NODES, TC_STRAIGHT_UNKNOWN } tc_straight_way;
+typedef enum { TC_STRAIGHT_FORWARD, TC_STRAIGHT_PERMUTED, TC_STRAIGHT_COLUMNS, TC_STRAIGHT_NODES, TC_STRAIGHT_IRREGULAR, TC_STRAIGHT_MIXED, TC_STRAIGHT_UNKNOWN } tc_straight_way;
 
 /* What the host's clock is read for */
 typedef enum { TC_STRAIGHT_PRODUCT, TC_STRAIGHT_PACKED, TC_STRAIGHT_REFILL, TC_STRAIGHT_NUM_TIMED } tc_straight_work;
@@ -41,6 +41,7 @@ typedef struct {
   struct {
     tc_key  key;
     int     known;
+    double  repeated;    // the share of rows as long as one of the next two
     int32_t num, *first; // of tc_csr_matrix; NULL: so few rows share their columns, or so short ones, or all have so many entries, that each is by itself
   } nodes;
 } tc_straight;
@@ -63,11 +64,11 @@ void tc_straight_timed(tc_straight *straight, tc_straight_work work, double ms);
 int tc_straight_is_faster(const tc_straight *straight, const tc_backend *backend, const tc_key *key);
 
 /*
-  How the host multiplies a matrix with that pattern; the second is called for each pattern, when it is not known, with the number of groups of rows that share their columns, and gives room for the first row of each and the
+  How the host multiplies a matrix with that pattern; the second is called for each pattern, when it is not known, with the share of rows as long as one of the next two and the number of groups of rows that share their columns, and gives room for the first row of each and the
   number of rows, NULL if groups or rows are so small, or entries so many, that it does without. Errors: TC_ERR_MEMORY
 */
 tc_straight_way tc_straight_multiplies(const tc_straight *straight, const tc_key *key);
-tc_status       tc_straight_keep_nodes(tc_straight *straight, const tc_key *key, int32_t num_rows, int32_t num, int32_t **first);
+tc_status       tc_straight_keep_nodes(tc_straight *straight, const tc_key *key, int32_t num_rows, double repeated, int32_t num, int32_t **first);
 
 /* How the host multiplies the transpose of a matrix with that pattern; the second looks at the columns of its rows, and is called for each pattern. Errors: TC_ERR_MEMORY */
 tc_straight_way tc_straight_transposes(const tc_straight *straight, const tc_key *key);

@@ -113,3 +113,21 @@ void tc_survey_put(const tc_survey *survey, int32_t *list, tc_csr_view *view)
   view->heavy_row    = list ? list + 2 * (int64_t)survey->num_long + 1 : NULL;
   view->arrived      = list ? list + 2 * (int64_t)survey->num_long + 1 + survey->num_heavy : NULL;
 }
+
+double tc_repeated_lengths(const void *row_ptr, int wide, int64_t num_rows)
+{
+  enum { GROUPS = 16, TOGETHER = 16 }; // neighbours, lest rows at the edges of a grid, which come again at even distances, are all that is looked at
+  int64_t rows = 0, repeated = 0;
+
+  for (int g = 0; g < GROUPS; ++g) {
+    const int64_t first = g * num_rows / GROUPS, next = (g + 1) * num_rows / GROUPS;
+
+    for (int64_t row = first; row < next && row < first + TOGETHER && row + 3 <= num_rows; ++row, ++rows) {
+      int64_t length[3];
+
+      for (int k = 0; k < 3; ++k) length[k] = wide ? ((const int64_t *)row_ptr)[row + k + 1] - ((const int64_t *)row_ptr)[row + k] : ((const int32_t *)row_ptr)[row + k + 1] - ((const int32_t *)row_ptr)[row + k];
+      repeated += length[0] == length[1] || length[0] == length[2];
+    }
+  }
+  return rows > 0 ? (double)repeated / (double)rows : 1;
+}
