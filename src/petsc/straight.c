@@ -20,7 +20,7 @@
 
   Notes:
   Packing takes as long as many products, and taking new values over as long as some. So the first products, `MatMult()`, `MatMultAdd()` and `MatResidual()`, read the CSR arrays that the parent
-  type has; what each of them loses is added up, by a table of prices (on the host, with half a million entries and more, by the times measured once all are known), and once that is as much as new values take, for a new pattern half as much as packing, they are packed. Where the values
+  type has; what each of them loses is added up, by a table of prices (on the host, with half a million entries and more, by the times measured once all are known), and once that is as much as new values take, for a new pattern as much as packing, on a GPU half of that, they are packed. Where the values
   before were multiplied with so often that it paid, new ones are taken over at once, as in Newton's method; where ten products with each of many values would have paid for the pattern, it is packed,
   too. The bits are the same either way. On the host a matrix with half a million entries or more, whose packed products turn out to be slower than those straight from CSR, is multiplied straight from CSR
   again.
