@@ -2,7 +2,7 @@
   Products straight from CSR until packing pays: the bits of packed ones in every operation, counted, given up when they have lost as much, and not begun with where the values before had so
   many products that it paid.
 */
-#include "mat_util.h"
+#include "mat_defer.h"
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
@@ -423,6 +423,7 @@ int main(int argc, char **args)
   PetscCall(MatTestFact((PetscBool)(2 * num_straight > num_transposed), "the transposes of %d of %d matrices were multiplied straight from CSR; a product with few entries for a column pays for new values by itself", num_straight, num_transposed));
   PetscCall(TestHistory());
   PetscCall(TestLarge());
+  PetscCall(MatDeferTestLengths());
   PetscCall(TestBlocks());
   PetscCall(TestAskedFor());
   PetscCall(TestFault(TC_FAULT_LAUNCH, 1, "a launch"));
