@@ -45,6 +45,7 @@ typedef struct {
   MatAIJTCCUSPARSEArithmetic arithmetic;
   MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
   PetscBool                  eager, at_once, drop_csr; /* at_once: packing does not wait until it pays */
+  PetscBool                  device_factors; /* of small matrices, too */
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
@@ -211,6 +212,9 @@ PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int,
 PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+
+/* factor.c */
+PETSC_INTERN PetscErrorCode MatTCFactorRegister(void);
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);

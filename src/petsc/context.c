@@ -120,7 +120,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
 {
   PetscOptions options;
   const char  *prefix;
-  PetscBool    keep_csr = PETSC_TRUE, defer = PETSC_TRUE;
+  PetscBool    keep_csr = PETSC_TRUE, defer = PETSC_TRUE, host_factors = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(PetscMemzero(settings, sizeof(*settings)));
@@ -134,6 +134,8 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   settings->at_once = (PetscBool)!defer;
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_keep_csr", &keep_csr, NULL));
   settings->drop_csr = (PetscBool)!keep_csr;
+  PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_host_factors", &host_factors, NULL));
+  settings->device_factors = (PetscBool)!host_factors;
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm_reorder", MatAIJTCCUSPARSEReorders, (PetscEnum *)&settings->reorder, NULL));
@@ -148,7 +150,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   MatTCSettings           settings;
   MatAIJTCCUSPARSEBackend backend;
   PetscErrorCodeFn       *f;
-  PetscBool               propagate = PETSC_TRUE, keep_csr, defer, has_backend, has_propagate;
+  PetscBool               propagate = PETSC_TRUE, keep_csr, defer, host_factors, has_backend, has_propagate;
   const char             *prefix;
 
   PetscFunctionBegin;
@@ -162,6 +164,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   settings = tc->settings;
   keep_csr = (PetscBool)!settings.drop_csr;
   defer    = (PetscBool)!settings.at_once;
+  host_factors = (PetscBool)!settings.device_factors;
   PetscOptionsBegin(PetscObjectComm((PetscObject)A), prefix, "AIJTCCUSPARSE matrix", "Mat");
   PetscOptionsObject->options = ((PetscObject)A)->options;
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_backend", "Where products run; read when the type is set", "MatAIJTCCUSPARSEGetBackend", MatAIJTCCUSPARSEBackends, (PetscEnum)backend, (PetscEnum *)&backend, &has_backend));
@@ -171,6 +174,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_defer", "Multiply straight from CSR until packing pays", "MatAIJTCCUSPARSESetDefer", defer, &defer, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_keep_csr", "Have the CSR arrays on the GPU, too", "MatAIJTCCUSPARSESetKeepCSR", keep_csr, &keep_csr, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_host_factors", "Factors of a small matrix on the GPU are the host's", "MatAIJTCCUSPARSESetHostFactors", host_factors, &host_factors, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
@@ -182,6 +186,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   }
   settings.drop_csr = (PetscBool)!keep_csr;
   settings.at_once  = (PetscBool)!defer;
+  settings.device_factors = (PetscBool)!host_factors;
   if (has_propagate) PetscCall(MatTCSetPropagationFor(A, propagate));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);

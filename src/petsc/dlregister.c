@@ -67,6 +67,7 @@ PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void)
   PetscCall(MatRegister(MATSEQAIJTCCUSPARSE, MatCreate_SeqAIJTCCUSPARSE));
   PetscCall(MatRegister(MATMPIAIJTCCUSPARSE, MatCreate_MPIAIJTCCUSPARSE));
   PetscCall(MatRegisterRootName(MATAIJTCCUSPARSE, MATSEQAIJCUSPARSETC, MATMPIAIJCUSPARSETC));
+  PetscCall(MatTCFactorRegister());
   PetscCall(PetscLogEventRegister("MatTCWarmUp", MAT_CLASSID, &MATTC_WarmUp));
   PetscCall(PetscLogEventRegister("MatTCBuild", MAT_CLASSID, &MATTC_Build));
   PetscCall(PetscLogEventRegister("MatTCRefill", MAT_CLASSID, &MATTC_Refill));

@@ -1,0 +1,292 @@
+/*
+  Factors: those of small matrices on the GPU are the host's and solve whatever vectors and blocks there are, and wherever the values were changed last; those of others, of matrices that do
+  not want that, and all on the host, are the parent's.
+*/
+#include "mat_util.h"
+
+static char help[] = "Tests factors of MATAIJTCCUSPARSE.\n\n";
+
+enum {
+  COLUMNS = 5
+};
+
+typedef struct {
+  const char   *name;
+  MatFactorType type;
+  PetscInt      levels;
+  const char   *ordering;
+} Kind;
+
+static const Kind kinds[] = {
+  {"LU",         MAT_FACTOR_LU,       0, MATORDERINGND     },
+  {"LU, as is",  MAT_FACTOR_LU,       0, MATORDERINGNATURAL},
+  {"ILU(0)",     MAT_FACTOR_ILU,      0, MATORDERINGNATURAL},
+  {"ILU(1)",     MAT_FACTOR_ILU,      1, MATORDERINGNATURAL},
+  {"ILU(0) RCM", MAT_FACTOR_ILU,      0, MATORDERINGRCM    },
+  {"Cholesky",   MAT_FACTOR_CHOLESKY, 0, MATORDERINGND     },
+  {"ICC(0)",     MAT_FACTOR_ICC,      0, MATORDERINGNATURAL},
+  {"ICC(1)",     MAT_FACTOR_ICC,      1, MATORDERINGNATURAL},
+};
+
+/* A matrix whose rows have an entry off the diagonal each, in the other half of their process's: one row at most waits for another */
+static PetscErrorCode CreatePairs(PetscInt pairs, MatType type, Mat *A)
+{
+  PetscInt first;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_WORLD, A));
+  PetscCall(MatSetSizes(*A, 2 * pairs, 2 * pairs, PETSC_DETERMINE, PETSC_DETERMINE));
+  PetscCall(MatSetType(*A, type));
+  PetscCall(MatSetUp(*A));
+  PetscCall(MatGetOwnershipRange(*A, &first, NULL));
+  for (PetscInt i = 0; i < 2 * pairs; i++) {
+    PetscCall(MatSetValue(*A, first + i, first + i, 3.0 + (PetscReal)(i % pairs % 5), INSERT_VALUES));
+    PetscCall(MatSetValue(*A, first + i, first + (i + pairs) % (2 * pairs), -1.0, INSERT_VALUES));
+  }
+  PetscCall(MatAssemblyBegin(*A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*A, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  A symmetric matrix with a large diagonal of the pattern of a generator, "pairs" as above, and its block of this process: the matrix itself where there is one
+*/
+static PetscErrorCode Generate(const char name[], PetscInt size, MatType type, Mat *A, Mat *block)
+{
+  tc_matrix S;
+  PetscBool pairs;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrcmp(name, "pairs", &pairs));
+  if (pairs) PetscCall(CreatePairs(size, type, A));
+  else {
+    PetscCall(MatTestGenerate(name, size, &S));
+    for (int64_t i = 0; i < S.num_rows; i++) {
+      for (int64_t k = S.row_ptr[i]; k < S.row_ptr[i + 1]; k++) S.val[k] = S.col[k] == i ? 2.0 + (double)(S.row_ptr[i + 1] - S.row_ptr[i]) : -1.0 / (1.0 + (double)((i + S.col[k]) % 7));
+    }
+    PetscCall(MatTestCreate(&S, type, A));
+    tc_matrix_free(&S);
+  }
+  PetscCall(MatGetDiagonalBlock(*A, block));
+  PetscCall(MatSetOption(*block, MAT_SPD, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Numeric(const Kind *kind, Mat A, Mat F)
+{
+  MatFactorInfo  info;
+  const PetscBool symmetric = (PetscBool)(kind->type == MAT_FACTOR_CHOLESKY || kind->type == MAT_FACTOR_ICC);
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFactorInfoInitialize(&info));
+  PetscCall(symmetric ? MatCholeskyFactorNumeric(F, A, &info) : MatLUFactorNumeric(F, A, &info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Factor(const Kind *kind, Mat A, Mat *F)
+{
+  MatFactorInfo info;
+  IS            rows, cols;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFactorInfoInitialize(&info));
+  info.levels = (PetscReal)kind->levels;
+  info.fill   = 5;
+  PetscCall(MatGetOrdering(A, kind->ordering, &rows, &cols));
+  PetscCall(MatGetFactor(A, NULL, kind->type, F));
+  if (kind->type == MAT_FACTOR_LU) PetscCall(MatLUFactorSymbolic(*F, A, rows, cols, &info));
+  else if (kind->type == MAT_FACTOR_ILU) PetscCall(MatILUFactorSymbolic(*F, A, rows, cols, &info));
+  else if (kind->type == MAT_FACTOR_CHOLESKY) PetscCall(MatCholeskyFactorSymbolic(*F, A, rows, &info));
+  else PetscCall(MatICCFactorSymbolic(*F, A, rows, &info));
+  PetscCall(ISDestroy(&rows));
+  PetscCall(ISDestroy(&cols));
+  PetscCall(Numeric(kind, A, *F));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How far are two blocks apart, relative to the larger number of the second? Both on the host */
+static PetscErrorCode Difference(Mat X, Mat Y, PetscReal *difference)
+{
+  const PetscScalar *x, *y;
+  PetscInt           m, n, ldx, ldy;
+  PetscReal          largest = 0;
+
+  PetscFunctionBeginUser;
+  *difference = 0;
+  PetscCall(MatGetSize(X, &m, &n));
+  PetscCall(MatDenseGetLDA(X, &ldx));
+  PetscCall(MatDenseGetLDA(Y, &ldy));
+  PetscCall(MatDenseGetArrayRead(X, &x));
+  PetscCall(MatDenseGetArrayRead(Y, &y));
+  for (PetscInt j = 0; j < n; j++) {
+    for (PetscInt i = 0; i < m; i++) {
+      largest     = PetscMax(largest, PetscAbsScalar(y[j * ldy + i]));
+      *difference = PetscMax(*difference, PetscAbsScalar(x[j * ldx + i] - y[j * ldy + i]));
+      if (PetscIsNanScalar(x[j * ldx + i])) *difference = PETSC_INFINITY;
+    }
+  }
+  PetscCall(MatDenseRestoreArrayRead(X, &x));
+  PetscCall(MatDenseRestoreArrayRead(Y, &y));
+  *difference = largest > 0 ? *difference / largest : PETSC_INFINITY;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A dense matrix of that type, its columns further apart than they are long, poisoned or with the numbers of the other one */
+static PetscErrorCode Block(MatType type, PetscInt m, Mat numbers, Mat *B)
+{
+  PetscScalar       *b;
+  const PetscScalar *from = NULL;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, B));
+  PetscCall(MatSetSizes(*B, m, COLUMNS, m, COLUMNS));
+  PetscCall(MatSetType(*B, type));
+  PetscCall(MatDenseSetLDA(*B, m + 3));
+  PetscCall(MatSetUp(*B));
+  if (numbers) PetscCall(MatDenseGetArrayRead(numbers, &from));
+  PetscCall(MatDenseGetArrayWrite(*B, &b));
+  for (PetscInt k = 0; k < (m + 3) * COLUMNS; k++) b[k] = from && k % (m + 3) < m ? from[k / (m + 3) * m + k % (m + 3)] : (PetscScalar)NAN;
+  PetscCall(MatDenseRestoreArrayWrite(*B, &b));
+  if (numbers) PetscCall(MatDenseRestoreArrayRead(numbers, &from));
+  PetscCall(MatAssemblyBegin(*B, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(*B, MAT_FINAL_ASSEMBLY));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Every way to solve with F against the same with the factor of a MATSEQAIJ, of vectors and blocks of that kind; the largest difference, relative. Solves with the transpose are left out where the
+  parent's on the GPU (PETSc 3.26.1) would have the values before.
+*/
+static PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vectors, MatType blocks, PetscBool transposes, PetscReal *worst)
+{
+  PetscReal difference;
+  PetscInt  m;
+
+  PetscFunctionBeginUser;
+  *worst = 0;
+  PetscCall(MatGetSize(numbers, &m, NULL));
+  for (int transposed = 0; transposed <= (int)transposes; transposed++) {
+    Mat B, X, Y;
+    Vec b, x;
+
+    PetscCall(MatDuplicate(numbers, MAT_DO_NOT_COPY_VALUES, &Y));
+    for (PetscInt j = 0; j < COLUMNS; j++) { /* vector by vector, for both */
+      Vec from, to;
+
+      PetscCall(MatDenseGetColumnVecRead(numbers, j, &from));
+      PetscCall(MatDenseGetColumnVecWrite(Y, j, &to));
+      PetscCall(transposed ? MatSolveTranspose(expected, from, to) : MatSolve(expected, from, to));
+      PetscCall(MatDenseRestoreColumnVecWrite(Y, j, &to));
+      PetscCall(MatDenseRestoreColumnVecRead(numbers, j, &from));
+    }
+    PetscCall(MatDuplicate(Y, MAT_DO_NOT_COPY_VALUES, &X));
+    PetscCall(VecCreate(PETSC_COMM_SELF, &b));
+    PetscCall(VecSetSizes(b, m, m));
+    PetscCall(VecSetType(b, vectors));
+    PetscCall(VecDuplicate(b, &x));
+    for (PetscInt j = 0; j < COLUMNS; j++) {
+      Vec column;
+
+      PetscCall(MatDenseGetColumnVecRead(numbers, j, &column));
+      PetscCall(VecCopy(column, b));
+      PetscCall(MatDenseRestoreColumnVecRead(numbers, j, &column));
+      PetscCall(VecSet(x, (PetscScalar)NAN));
+      PetscCall(transposed ? MatSolveTranspose(F, b, x) : MatSolve(F, b, x));
+      PetscCall(MatDenseGetColumnVecWrite(X, j, &column));
+      PetscCall(VecCopy(x, column));
+      PetscCall(MatDenseRestoreColumnVecWrite(X, j, &column));
+    }
+    PetscCall(Difference(X, Y, &difference));
+    *worst = PetscMax(*worst, difference);
+    PetscCall(MatDestroy(&X));
+    PetscCall(Block(blocks, m, numbers, &B));
+    PetscCall(Block(blocks, m, NULL, &X));
+    PetscCall(transposed ? MatMatSolveTranspose(F, B, X) : MatMatSolve(F, B, X));
+    PetscCall(Difference(X, Y, &difference));
+    *worst = PetscMax(*worst, difference);
+    PetscCall(VecDestroy(&b));
+    PetscCall(VecDestroy(&x));
+    PetscCall(MatDestroy(&B));
+    PetscCall(MatDestroy(&X));
+    PetscCall(MatDestroy(&Y));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  A matrix whose complete factors, and whose incomplete ones, are the host's, or are not: then solving in another order is what they may differ by. On the GPU the former give the same
+  numbers wherever vectors are, those of the host included, which the parent's do not take.
+*/
+static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], PetscBool complete, PetscBool incomplete)
+{
+  const PetscReal tolerance = 1000 * PETSC_MACHINE_EPSILON; /* the condition is below 10 */
+  Mat             ours, plain, block, plain_block, numbers;
+  PetscBool       cuda;
+  PetscInt        m;
+  PetscRandom     random;
+
+  PetscFunctionBeginUser;
+  PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
+  PetscCall(Generate(name, size, MATAIJ, &plain, &plain_block));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(MatGetSize(block, &m, NULL));
+  PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, m, COLUMNS, NULL, &numbers));
+  PetscCall(PetscRandomCreate(PETSC_COMM_SELF, &random));
+  PetscCall(MatSetRandom(numbers, random));
+  PetscCall(PetscRandomDestroy(&random));
+  for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kinds); k++) {
+    Mat               F, expected;
+    PetscErrorCodeFn *solve_block;
+    PetscReal         host[2] = {0, 0}, device[2] = {0, 0};
+    const PetscBool   small   = kinds[k].type == MAT_FACTOR_ILU || kinds[k].type == MAT_FACTOR_ICC ? incomplete : complete;
+    PetscBool         so      = PETSC_TRUE, right_solver;
+    MatSolverType     solver;
+
+    PetscCall(Factor(&kinds[k], block, &F));
+    PetscCall(Factor(&kinds[k], plain_block, &expected));
+    for (int again = 0; again < 2; again++) { /* the second time with values that were changed where the matrix is */
+      if (again) {
+        PetscCall(MatScale(ours, 1.5));
+        PetscCall(MatScale(plain, 1.5));
+        PetscCall(Numeric(&kinds[k], block, F));
+        PetscCall(Numeric(&kinds[k], plain_block, expected));
+      }
+      if (!cuda || small) PetscCall(Solves(F, expected, numbers, VECSEQ, MATSEQDENSE, PETSC_TRUE, &host[again]));
+      if (cuda) PetscCall(Solves(F, expected, numbers, VECSEQCUDA, MATSEQDENSECUDA, (PetscBool)(small || !again), &device[again]));
+      if (cuda && small && device[again] != host[again]) so = PETSC_FALSE;
+      if (host[again] > tolerance || device[again] > tolerance) so = PETSC_FALSE;
+    }
+    PetscCall(MatGetOperation(F, MATOP_MAT_SOLVE, &solve_block));
+    if (cuda && kinds[k].type == MAT_FACTOR_LU && (solve_block != NULL) != small) so = PETSC_FALSE;
+    PetscCall(MatFactorGetSolverType(F, &solver));
+    PetscCall(PetscStrcmp(solver, cuda && !small ? MATSOLVERCUSPARSE : MATSOLVERPETSC, &right_solver));
+    if (!right_solver) so = PETSC_FALSE;
+    PetscCall(MatTestFact(so, "%s, %s: %s", name, what, kinds[k].name));
+    if (!so) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  vectors of the host %g, with new values %g, of the GPU %g, %g; factors of %s\n", (double)host[0], (double)host[1], (double)device[0], (double)device[1], solver));
+    PetscCall(MatDestroy(&F));
+    PetscCall(MatDestroy(&expected));
+  }
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
+  PetscCall(MatDestroy(&numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+int main(int argc, char **args)
+{
+  PetscMPIInt size;
+
+  PetscCall(MatTestBegin(&argc, &args, help));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(TestMatrix("stencil7", 6, "small", PETSC_TRUE, PETSC_TRUE));
+  PetscCall(TestMatrix("elasticity", 4, "small", PETSC_TRUE, PETSC_TRUE));
+  PetscCall(TestMatrix("pairs", 300, "rows that do not wait", PETSC_TRUE, PETSC_FALSE));
+  if (size == 1) { /* else blocks of the former are small, too */
+    PetscCall(TestMatrix("stencil7", 18, "many rows", PETSC_FALSE, PETSC_FALSE));
+    PetscCall(TestMatrix("elasticity", 8, "many entries", PETSC_FALSE, PETSC_FALSE));
+  }
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_host_factors", "false"));
+  PetscCall(TestMatrix("stencil7", 6, "small, but the parent's", PETSC_FALSE, PETSC_FALSE));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
+  return MatTestEnd();
+}
