@@ -1,6 +1,6 @@
 /*
-  Factors: those of small matrices on the GPU are the host's and solve whatever vectors and blocks there are, and wherever the values were changed last; those of others, of matrices that do
-  not want that, and all on the host, are the parent's.
+  Factors: those of small matrices on the GPU, and incomplete ones of others, are the host's and solve whatever vectors and blocks there are, and wherever the values were
+  changed last; those of large matrices, of matrices that do not want that, incomplete ones whose rows do not wait for each other, and all on the host, are the parent's.
 */
 #include "mat_util.h"
 
@@ -214,10 +214,10 @@ static PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vectors, 
 }
 
 /*
-  A matrix whose complete factors, and whose incomplete ones, are the host's, or are not: then solving in another order is what they may differ by. On the GPU the former give the same
+  A matrix whose complete factors, and whose incomplete ones, are the host's, or are not: then solving in another order is what they may differ by; `bind`: bound to the CPU. On the GPU the former give the same
   numbers wherever vectors are, those of the host included, which the parent's do not take.
 */
-static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], PetscBool complete, PetscBool incomplete)
+static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], PetscBool complete, PetscBool incomplete, PetscBool bind)
 {
   const PetscReal tolerance = 1000 * PETSC_MACHINE_EPSILON; /* the condition is below 10 */
   Mat             ours, plain, block, plain_block, numbers;
@@ -228,6 +228,7 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
   PetscFunctionBeginUser;
   PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
   PetscCall(Generate(name, size, MATAIJ, &plain, &plain_block));
+  if (bind) PetscCall(MatBindToCPU(ours, PETSC_TRUE));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(MatGetSize(block, &m, NULL));
   PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, m, COLUMNS, NULL, &numbers));
@@ -278,15 +279,16 @@ int main(int argc, char **args)
 
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(TestMatrix("stencil7", 6, "small", PETSC_TRUE, PETSC_TRUE));
-  PetscCall(TestMatrix("elasticity", 4, "small", PETSC_TRUE, PETSC_TRUE));
-  PetscCall(TestMatrix("pairs", 300, "rows that do not wait", PETSC_TRUE, PETSC_FALSE));
+  PetscCall(TestMatrix("stencil7", 6, "small", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
+  PetscCall(TestMatrix("elasticity", 4, "small", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
+  PetscCall(TestMatrix("pairs", 300, "rows that do not wait", PETSC_TRUE, PETSC_FALSE, PETSC_FALSE));
+  PetscCall(TestMatrix("stencil7", 6, "bound to the CPU", PETSC_TRUE, PETSC_TRUE, PETSC_TRUE));
   if (size == 1) { /* else blocks of the former are small, too */
-    PetscCall(TestMatrix("stencil7", 18, "many rows", PETSC_FALSE, PETSC_FALSE));
-    PetscCall(TestMatrix("elasticity", 8, "many entries", PETSC_FALSE, PETSC_FALSE));
+    PetscCall(TestMatrix("stencil7", 18, "many rows", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
+    PetscCall(TestMatrix("elasticity", 8, "many entries", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
   }
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_host_factors", "false"));
-  PetscCall(TestMatrix("stencil7", 6, "small, but the parent's", PETSC_FALSE, PETSC_FALSE));
+  PetscCall(TestMatrix("stencil7", 6, "small, but the parent's", PETSC_FALSE, PETSC_FALSE, PETSC_FALSE));
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
   return MatTestEnd();
 }

@@ -16,7 +16,7 @@
 .  -mat_aijtccusparse_eager (true|false)               - pack the pattern at assembly, see `MatAIJTCCUSPARSESetEager()`
 .  -mat_aijtccusparse_defer (true|false)               - multiply straight from CSR until packing pays, see `MatAIJTCCUSPARSESetDefer()`
 .  -mat_aijtccusparse_keep_csr (true|false)            - have the CSR arrays on the GPU, too, see `MatAIJTCCUSPARSESetKeepCSR()`
-.  -mat_aijtccusparse_host_factors (true|false)        - factors of a small matrix on the GPU are the host's, see `MatAIJTCCUSPARSESetHostFactors()`
+.  -mat_aijtccusparse_host_factors (true|false)        - factors of a matrix on the GPU are the host's where that is faster, see `MatAIJTCCUSPARSESetHostFactors()`
 .  -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies with dense matrices, see `MatAIJTCCUSPARSESetSpMM()`
 .  -mat_aijtccusparse_spmm_exact_nonfinite (true|false) - see `MatAIJTCCUSPARSESetSpMMExactNonfinite()`
 .  -mat_aijtccusparse_spmm_reorder (none|rcm)          - order of the packed rows in products with dense matrices, see `MatAIJTCCUSPARSESetSpMMReorder()`

@@ -174,7 +174,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_eager", "Pack the pattern at assembly, not at the first product", "MatAIJTCCUSPARSESetEager", settings.eager, &settings.eager, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_defer", "Multiply straight from CSR until packing pays", "MatAIJTCCUSPARSESetDefer", defer, &defer, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_keep_csr", "Have the CSR arrays on the GPU, too", "MatAIJTCCUSPARSESetKeepCSR", keep_csr, &keep_csr, NULL));
-  PetscCall(PetscOptionsBool("-mat_aijtccusparse_host_factors", "Factors of a small matrix on the GPU are the host's", "MatAIJTCCUSPARSESetHostFactors", host_factors, &host_factors, NULL));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_host_factors", "Factors of a matrix on the GPU are the host's where that is faster", "MatAIJTCCUSPARSESetHostFactors", host_factors, &host_factors, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));

@@ -1,16 +1,18 @@
 /*
-  Factors of small matrices on the GPU. The parent (PETSc 3.26.1) solves with its factors by cuSPARSE, where one row waits for another: 50 to 600 us for what the host does in 20 to 150,
-  both ways of the vectors included, and a block of right-hand sides column by column. The coarsest grids of multigrid are such. So the factors of a small matrix are those of MATSOLVERPETSC,
-  computed and solved with on the host, which most of the parent's are computed on anyway. Vectors and blocks may be anywhere.
+  Factors of matrices on the GPU. The parent (PETSc 3.26.1) solves with its factors by cuSPARSE, where rows wait for each other: 50 to 600 us for what the host does in 20 to 150 with small matrices,
+  both ways of the vectors included, and a block of right-hand sides column by column. The coarsest grids of multigrid are such, and so are incomplete factors of much larger matrices with long chains
+  of rows. So the factors of these are those of MATSOLVERPETSC, computed and solved with on the host, which most of the parent's are computed on anyway. Vectors and blocks may be anywhere.
 */
 #include "aijtccusparseimpl.h"
 
 #if PetscDefined(HAVE_CUDA)
 
-/* Measured on an H200 (docs/performance-solves.md, "Factors"): with more the GPU comes close where factors have many more entries than the matrix */
+/* As measured on an H200 (docs/performance-solves.md, "Factors"), rows and entries: beyond these the GPU comes close where factors have many more entries than the matrix, or nobody has looked */
 enum {
-  MOST_ROWS    = 5000,
-  MOST_ENTRIES = 50000
+  MOST_ROWS               = 5000,
+  MOST_ENTRIES            = 50000,
+  MOST_ROWS_INCOMPLETE    = 100000,
+  MOST_ENTRIES_INCOMPLETE = 1500000
 };
 
 typedef PetscErrorCode (*MatTCGetFactorFn)(Mat, MatFactorType, Mat *);
@@ -181,28 +183,42 @@ static PetscErrorCode MatTCCountLevels(Mat A, PetscInt *levels)
 }
 
 /*
-  Are factors of the matrix the host's? Incomplete ones, which have as few entries as the matrix, only where the GPU waits: 3 us for each row that comes after another, where the host takes 10 ns
-  for a row and 2.5 for an entry.
+  Does the host solve with incomplete factors of the matrix in less time, a tenth of computing their numbers anew included? Those have about as many entries as the matrix. On the GPU what counts is
+  how often rows wait for others; on the host 10 ns for a row, vectors on their way included, an entry 1 ns there and 10 in computing it.
 */
+static PetscErrorCode MatTCIncompleteOnHost(Mat A, PetscInt m, PetscLogDouble entries, PetscBool *host)
+{
+  PetscInt levels;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCCountLevels(A, &levels));
+  *host = (PetscBool)(17000.0 + 10.0 * (double)m + 2.0 * entries <= 3200.0 * (double)levels);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are factors of the matrix the host's? */
 static PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool *host)
 {
+  const PetscBool    incomplete = (PetscBool)(type == MAT_FACTOR_ILU || type == MAT_FACTOR_ICC);
   Mat_AIJTCCUSPARSE *tc;
   PetscBool          bound;
-  PetscInt           m, levels;
+  PetscInt           m;
   MatInfo            info;
 
   PetscFunctionBegin;
   *host = PETSC_FALSE;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
-  if (!tc || bound || tc->settings.device_factors) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc || tc->settings.device_factors) PetscFunctionReturn(PETSC_SUCCESS);
+  if (bound) { /* the parent's Cholesky factors solve wrongly then (PETSc 3.26.1) */
+    *host = PETSC_TRUE;
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(MatGetLocalSize(A, &m, NULL));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
-  if (m > MOST_ROWS || info.nz_used > MOST_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (m > (incomplete ? MOST_ROWS_INCOMPLETE : MOST_ROWS) || info.nz_used > (incomplete ? MOST_ENTRIES_INCOMPLETE : MOST_ENTRIES)) PetscFunctionReturn(PETSC_SUCCESS);
   *host = PETSC_TRUE;
-  if (type != MAT_FACTOR_ILU && type != MAT_FACTOR_ICC) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCCountLevels(A, &levels));
-  *host = (PetscBool)(3000.0 * (double)levels >= 10.0 * (double)m + 2.5 * info.nz_used);
+  if (incomplete) PetscCall(MatTCIncompleteOnHost(A, m, info.nz_used, host));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -218,7 +234,7 @@ static PetscErrorCode MatGetFactor_AIJTCCUSPARSE(Mat A, MatFactorType type, Mat 
   PetscCall(MatTCFactorOnHost(A, type, &host));
   PetscCall((*(host ? hosts_get_factor : parents_get_factor)[t])(A, type, F));
   if (!host || !*F) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A, "aijtccusparse: %s factors of this matrix are the host's, which solves with small ones faster than cuSPARSE does\n", MatFactorTypes[type]));
+  PetscCall(PetscInfo(A, "aijtccusparse: %s factors of this matrix are the host's, which solves with such faster than cuSPARSE does, or to which the matrix is bound\n", MatFactorTypes[type]));
   if (type != MAT_FACTOR_LU && type != MAT_FACTOR_ILU) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscNew(&functions));
   PetscCall(PetscObjectContainerCompose((PetscObject)*F, host_factor_name, functions, PetscCtxDestroyDefault));
@@ -249,7 +265,7 @@ PetscErrorCode MatTCFactorRegister(void)
 #endif
 
 /*@
-  MatAIJTCCUSPARSESetHostFactors - Are the factors of a small matrix of type `MATAIJTCCUSPARSE` on the GPU computed, and solved with, on the host?
+  MatAIJTCCUSPARSESetHostFactors - Are factors of a matrix of type `MATAIJTCCUSPARSE` on the GPU computed, and solved with, on the host where that is faster?
 
   Logically Collective; `host` must contain common value
 
@@ -263,10 +279,10 @@ PetscErrorCode MatTCFactorRegister(void)
   Level: intermediate
 
   Notes:
-  It goes for LU, ILU, Cholesky and ICC factors where `MATSOLVERCUSPARSE` would be taken, by default or by name, of sequential matrices and blocks of up to 5000 rows and 50000 entries, the
-  coarsest grids of multigrid for one: with such the host is 2 to 10 times as fast, the way of the vectors to it and back included, and incomplete factors whose rows hardly wait for each
-  other stay the parent's. They are then those of `MATSOLVERPETSC`, as views tell. Vectors and dense matrices may be on the GPU. Larger matrices keep the parent's factors, for which PETSc has
-  `MatCUSPARSESetUseCPUSolve()`.
+  It goes for factors where `MATSOLVERCUSPARSE` would be taken, by default or by name, of sequential matrices and blocks. LU and Cholesky factors are the host's with up to 5000 rows and 50000
+  entries, the coarsest grids of multigrid for one; ILU and ICC factors with up to 100000 rows and 1500000 entries if many rows wait for others one after the other, as on grids in two dimensions, by
+  a formula of what either takes; all of a matrix that is bound to the CPU. With such the host is 1.1 to 20 times as fast, the way of the vectors to it and back included. The factors are then those of `MATSOLVERPETSC`, as views tell.
+  Vectors and dense matrices may be on the GPU. Other matrices keep the parent's factors, for which PETSc has `MatCUSPARSESetUseCPUSolve()`.
 
   It is looked at when a factor is asked for.
 
