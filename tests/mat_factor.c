@@ -273,6 +273,28 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Who names a solver gets that one */
+static PetscErrorCode TestByName(const char name[], PetscInt size, MatFactorType type, MatSolverType asked)
+{
+  Mat           ours, block, F;
+  PetscBool     cuda, same;
+  MatSolverType solver;
+
+  PetscFunctionBeginUser;
+  PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
+  PetscCall(MatTestIsCUDA(ours, &cuda));
+  PetscCall(PetscStrcmp(asked, MATSOLVERPETSC, &same));
+  if (cuda || same) { /* the host has no other */
+    PetscCall(MatGetFactor(block, asked, type, &F));
+    PetscCall(MatFactorGetSolverType(F, &solver));
+    PetscCall(PetscStrcmp(solver, asked, &same));
+    PetscCall(MatTestFact(same, "%s: factor of %s, asked for by name: of %s", name, asked, solver));
+    PetscCall(MatDestroy(&F));
+  }
+  PetscCall(MatDestroy(&ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
   PetscMPIInt size;
@@ -287,6 +309,8 @@ int main(int argc, char **args)
     PetscCall(TestMatrix("stencil7", 18, "many rows", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
     PetscCall(TestMatrix("elasticity", 8, "many entries", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
   }
+  PetscCall(TestByName("stencil7", 6, MAT_FACTOR_LU, MATSOLVERCUSPARSE));
+  PetscCall(TestByName("pairs", 300, MAT_FACTOR_ILU, MATSOLVERPETSC));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_host_factors", "false"));
   PetscCall(TestMatrix("stencil7", 6, "small, but the parent's", PETSC_FALSE, PETSC_FALSE, PETSC_FALSE));
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));

@@ -222,7 +222,7 @@ static PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool *ho
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What PETSc calls for a factor of a matrix of the parent's type, ours or not */
+/* What PETSc calls for a factor of a matrix of the parent's type, ours or not, if nobody names a solver */
 static PetscErrorCode MatGetFactor_AIJTCCUSPARSE(Mat A, MatFactorType type, Mat *F)
 {
   MatTCHostFactor *functions;
@@ -243,14 +243,17 @@ static PetscErrorCode MatGetFactor_AIJTCCUSPARSE(Mat A, MatFactorType type, Mat 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* In place of the parent's, once in a PETSc session */
+/*
+  Once in a PETSc session. Who asks for no solver gets the first one that is registered for the very type of the matrix, and MATSOLVERPETSC, which is before MATSOLVERCUSPARSE, has none for the
+  parent's: ours. Who asks for one by its name gets it, as MATSOLVERPETSC's function for MATSEQAIJ, a name that the parent's begins with, comes before ours.
+*/
 PetscErrorCode MatTCFactorRegister(void)
 {
   PetscFunctionBegin;
   for (int t = 0; t < NUM_TYPES; t++) {
     PetscCall(MatSolverTypeGet(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, factor_types[t], NULL, NULL, &parents_get_factor[t]));
     PetscCall(MatSolverTypeGet(MATSOLVERPETSC, MATSEQAIJ, factor_types[t], NULL, NULL, &hosts_get_factor[t]));
-    if (parents_get_factor[t] && hosts_get_factor[t]) PetscCall(MatSolverTypeRegister(MATSOLVERCUSPARSE, MATSEQAIJCUSPARSE, factor_types[t], MatGetFactor_AIJTCCUSPARSE));
+    if (parents_get_factor[t] && hosts_get_factor[t]) PetscCall(MatSolverTypeRegister(MATSOLVERPETSC, MATSEQAIJCUSPARSE, factor_types[t], MatGetFactor_AIJTCCUSPARSE));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -279,7 +282,7 @@ PetscErrorCode MatTCFactorRegister(void)
   Level: intermediate
 
   Notes:
-  It goes for factors where `MATSOLVERCUSPARSE` would be taken, by default or by name, of sequential matrices and blocks. LU and Cholesky factors are the host's with up to 5000 rows and 50000
+  It goes for factors that are asked for without the name of a solver, of sequential matrices and blocks. LU and Cholesky factors are the host's with up to 5000 rows and 50000
   entries, the coarsest grids of multigrid for one; ILU and ICC factors with up to 100000 rows and 1500000 entries if many rows wait for others one after the other, as on grids in two dimensions, by
   a formula of what either takes; all of a matrix that is bound to the CPU. With such the host is 1.1 to 20 times as fast, the way of the vectors to it and back included. The factors are then those of `MATSOLVERPETSC`, as views tell.
   Vectors and dense matrices may be on the GPU. Other matrices keep the parent's factors, for which PETSc has `MatCUSPARSESetUseCPUSolve()`.
