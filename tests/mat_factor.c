@@ -54,7 +54,7 @@ static PetscErrorCode CreatePairs(PetscInt pairs, MatType type, Mat *A)
 static PetscErrorCode Generate(const char name[], PetscInt size, MatType type, Mat *A, Mat *block)
 {
   tc_matrix S;
-  PetscBool pairs;
+  PetscBool pairs, nodes;
 
   PetscFunctionBeginUser;
   PetscCall(PetscStrcmp(name, "pairs", &pairs));
@@ -64,8 +64,10 @@ static PetscErrorCode Generate(const char name[], PetscInt size, MatType type, M
     for (int64_t i = 0; i < S.num_rows; i++) {
       for (int64_t k = S.row_ptr[i]; k < S.row_ptr[i + 1]; k++) S.val[k] = S.col[k] == i ? 2.0 + (double)(S.row_ptr[i + 1] - S.row_ptr[i]) : -1.0 / (1.0 + (double)((i + S.col[k]) % 7));
     }
-    PetscCall(MatTestCreate(&S, type, A));
+    PetscCall(PetscStrcmp(name, "elasticity", &nodes));
+    PetscCall(MatTestCreate(&S, nodes ? MATAIJ : type, A));
     tc_matrix_free(&S);
+    if (nodes) PetscCall(MatConvert(*A, type, MAT_INPLACE_MATRIX, A)); /* so that PETSc goes on knowing which rows share their columns */
   }
   PetscCall(MatGetDiagonalBlock(*A, block));
   PetscCall(MatSetOption(*block, MAT_SPD, PETSC_TRUE));
