@@ -226,15 +226,20 @@ static PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool *ho
 static PetscErrorCode MatGetFactor_AIJTCCUSPARSE(Mat A, MatFactorType type, Mat *F)
 {
   MatTCHostFactor *functions;
-  PetscBool        host;
+  PetscBool        host, bound;
   PetscInt         t = 0;
 
   PetscFunctionBegin;
   while (factor_types[t] != type) t++; /* registered for these alone */
   PetscCall(MatTCFactorOnHost(A, type, &host));
-  PetscCall((*(host ? hosts_get_factor : parents_get_factor)[t])(A, type, F));
-  if (!host || !*F) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscInfo(A, "aijtccusparse: %s factors of this matrix are the host's, which solves with such faster than cuSPARSE does, or to which the matrix is bound\n", MatFactorTypes[type]));
+  *F = NULL;
+  if (host) PetscCall((*hosts_get_factor[t])(A, type, F));
+  if (!*F) { /* not the host's, or it declines */
+    PetscCall((*parents_get_factor[t])(A, type, F));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatBoundToCPU(A, &bound));
+  PetscCall(PetscInfo(A, "aijtccusparse: %s factors of this matrix are the host's, %s\n", MatFactorTypes[type], bound ? "to which it is bound" : "which solves with such faster than cuSPARSE does"));
   if (type != MAT_FACTOR_LU && type != MAT_FACTOR_ILU) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscNew(&functions));
   PetscCall(PetscObjectContainerCompose((PetscObject)*F, host_factor_name, functions, PetscCtxDestroyDefault));
