@@ -223,13 +223,15 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
 {
   const PetscReal tolerance = 1000 * PETSC_MACHINE_EPSILON; /* the condition is below 10 */
   Mat             ours, plain, block, plain_block, numbers;
-  PetscBool       cuda;
+  PetscBool       cuda, block_is_ours;
   PetscInt        m;
   PetscRandom     random;
 
   PetscFunctionBeginUser;
   PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
   PetscCall(Generate(name, size, MATAIJ, &plain, &plain_block));
+  PetscCall(MatIsAIJTCCUSPARSE(block, &block_is_ours));
+  PetscCall(MatTestFact(block_is_ours, "%s, %s: the block of a process is ours before there is a product", name, what));
   if (bind) PetscCall(MatBindToCPU(ours, PETSC_TRUE));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(MatGetSize(block, &m, NULL));

@@ -139,6 +139,15 @@ static inline void MatTCHostIsNewer(Mat A)
 #endif
 }
 
+/* Takes the functions that are composed on A away, to be put back by the same: incomplete factors of PETSc's take copies of them, which nobody removes from a factor of the host */
+static inline void MatTCSwapFunctions(Mat A, PetscFunctionList *functions)
+{
+  PetscFunctionList own = ((PetscObject)A)->qlist;
+
+  ((PetscObject)A)->qlist = *functions;
+  *functions              = own;
+}
+
 /* Has the device no values of the matrix, or older ones than the host? No public function tells */
 static inline PetscBool MatTCIsHostsAlone(Mat A)
 {

@@ -132,8 +132,14 @@ static PetscErrorCode MatLUFactorNumeric_TCHostFactor(Mat F, Mat A, const MatFac
 /* Symbolic factorizations say which function computes the numbers */
 static PetscErrorCode MatTCFactorSymbolic(Mat F, MatTCHostFactor *functions, PetscErrorCodeFn *f, Mat A, IS rows, IS cols, const MatFactorInfo *info)
 {
+  PetscFunctionList none = NULL;
+  PetscErrorCode    ierr;
+
   PetscFunctionBegin;
-  PetscCall((*(MatTCSymbolicFn)f)(F, A, rows, cols, info));
+  MatTCSwapFunctions(A, &none);
+  ierr = (*(MatTCSymbolicFn)f)(F, A, rows, cols, info);
+  MatTCSwapFunctions(A, &none);
+  PetscCall(ierr);
   PetscCall(MatTCHostFactorReplace(F, MATOP_LUFACTOR_NUMERIC, &functions->numeric, (PetscErrorCodeFn *)MatLUFactorNumeric_TCHostFactor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -154,6 +154,20 @@ static PetscErrorCode MatZeroRowsColumns_AIJTCCUSPARSE(Mat A, PetscInt n, const 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Whoever solves with the block, before there is a product, has ours */
+static PetscErrorCode MatGetDiagonalBlock_AIJTCCUSPARSE(Mat A, Mat *block)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  PetscErrorCodeFn  *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
+  PetscCall(MatTCGetParentOp(A, MATOP_GET_DIAGONAL_BLOCK, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, Mat *))f)(A, block));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
 {
   Mat_AIJTCCUSPARSE *tc;
@@ -240,6 +254,7 @@ static const struct {
   {MATOP_MULT_TRANSPOSE_ADD, (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
   {MATOP_RESIDUAL,           (PetscErrorCodeFn *)MatResidual_AIJTCCUSPARSE,          PETSC_TRUE,  PETSC_TRUE },
   {MATOP_GET_DIAGONAL,       (PetscErrorCodeFn *)MatGetDiagonal_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_GET_DIAGONAL_BLOCK, (PetscErrorCodeFn *)MatGetDiagonalBlock_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
   {MATOP_ASSEMBLY_END,       (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CREATE_SUBMATRICES, (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE, PETSC_FALSE, PETSC_FALSE},

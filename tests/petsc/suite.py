@@ -29,11 +29,11 @@ class Case:
         self.source, self.suffix = fields[:2]
         self.status = fields[2].split(',')
         self.why = fields[3] if len(fields) > 3 else ''
-        self.host_without = ''
-        if self.why.startswith('host-without='):
-            self.host_without, _, self.why = self.why[len('host-without='):].partition(' ')
+        self.without = {}
+        while match := re.match(r'(host|cuda)-without=(\S+) *', self.why):
+            self.without[match[1]], self.why = match[2], self.why[match.end():]
             if not self.why:
-                sys.exit(f'{where}: host-without needs a reason')
+                sys.exit(f'{where}: {match[1]}-without needs a reason')
         if self.status != ['run'] and not self.why:
             sys.exit(f'{where}: a case that does not always run needs a reason')
         folder, name = os.path.split(self.source)
@@ -103,13 +103,14 @@ def filtered(attributes, filters):
     return [line for line in attributes if line.split(':')[0].strip() != 'filter'] + [f'{indent}filter: {" | ".join(f for f in filters if f)}']
 
 
-def host_filtered(case, mode, attributes, inherited_filter):
-    """The attributes of a case in a host mode: without the lines that its row of the table drops from its output and from the expected one"""
+def filtered_for(case, mode, attributes, inherited_filter):
+    """The attributes of a case in a mode: without the lines that its row of the table drops from its output and from the expected one there"""
     before = value_of('filter', attributes) or inherited_filter
     left = LEFT_ON_FACTORS if mode == 'host' else ''
-    if not case.host_without:
+    without = case.without.get('host' if mode in HOST_MODES else mode)
+    if not without:
         return filtered(attributes, [before, left]) if left else attributes
-    grep = f'grep -vE "{case.host_without}"'
+    grep = f'grep -vE "{without}"'
     kept = filtered(attributes, [before, left, grep])
     return kept + [f'{kept[-1][: len(kept[-1]) - len(kept[-1].lstrip())]}filter_output: {grep}']
 
@@ -128,9 +129,7 @@ def select(lines, wanted, mode, prefix='', inherited_filter=''):
             suffix = '_'.join(part for part in (prefix, value_of('suffix', attributes)) if part)
             if len(parts) == 1:
                 if suffix in wanted:
-                    if mode in HOST_MODES:
-                        attributes = host_filtered(wanted[suffix], mode, attributes, inherited_filter)
-                    kept += [header] + attributes
+                    kept += [header] + filtered_for(wanted[suffix], mode, attributes, inherited_filter)
                     found.add(suffix)
             else:
                 inner, inner_found = select(body, wanted, mode, suffix, value_of('filter', attributes) or inherited_filter)
