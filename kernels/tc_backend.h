@@ -157,6 +157,11 @@ typedef struct {
   tc_status (*pick_rows)(int64_t num, const int64_t *row, int64_t n, tc_scalar scalar, const void *from, int64_t ld, void *to, tc_stream stream);
   tc_status (*add_rows)(int64_t num, const int64_t *row, const int64_t *first_slot, const int64_t *slot, int64_t n, tc_scalar scalar, const void *from, void *to, int64_t ld, tc_stream stream);
   /*
+    NULL on the host. The values on the diagonal of A, which every row has, become diag[i], or `all` if there is no diag, or that is added to them. All local, of that scalar, in which
+    `all` is exact. Enqueues
+  */
+  tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
+  /*
     NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
     afterwards. Enqueues
   */

@@ -374,5 +374,6 @@ int main(int argc, char **args)
   PetscCall(TestInvalidate());
   PetscCall(TestEager());
   PetscCall(TestTranspose());
+  PetscCall(CheckDiagonals());
   return MatTestEnd();
 }

@@ -18,5 +18,8 @@ typedef struct {
   MatTestVerdict expected; /* of the next product */
 } StateChange;
 
+/* mat_state_diagonal.c: MatShift() and MatDiagonalSet() */
+PetscErrorCode CheckDiagonals(void);
+
 /* A table of *num rows */
 const StateChange *StateChanges(int *num);

@@ -1,5 +1,5 @@
 /*
-  Rows of dense blocks taken out, and such rows added, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
+  Rows of dense blocks taken out, and such rows added, and changes of diagonals, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
   test_ghost_rows [-small|-few] libaijtccusparse_cuda.so. The sizes are the same for all. Exit code 77: no usable device.
 */
 #include "device_util.h"
@@ -168,6 +168,44 @@ static void check_add(tc_scalar scalar, int64_t num, int64_t n)
   free(to);
 }
 
+/* Rows of 1 to `most` entries; every fifth has none on the diagonal, and stays as it is */
+static void check_diagonal(tc_scalar scalar, int32_t rows, int32_t most, int add, int by_vector)
+{
+  const double  all = 2.75;
+  int32_t      *row_ptr = bytes_new((size_t)(rows + 1) * sizeof *row_ptr), *col = bytes_new((size_t)rows * (size_t)most * sizeof *col);
+  void         *by = numbers_new(scalar, rows), *val;
+  tc_csr_local  A = {.num_rows = rows, .num_cols = rows + most};
+  device_bytes  R, C, B, V;
+
+  row_ptr[0] = 0;
+  for (int32_t i = 0; i < rows; ++i) {
+    const int32_t length = 1 + (int32_t)random_below(most), before = (int32_t)random_below((i < length ? i : length - 1) + 1), gap = i % 5 == 4;
+
+    row_ptr[i + 1] = row_ptr[i] + length;
+    for (int32_t k = 0; k < length; ++k) col[row_ptr[i] + k] = i - before + k + (gap && k >= before);
+  }
+  A.nnz     = row_ptr[rows];
+  val       = numbers_new(scalar, A.nnz);
+  R         = device_bytes_new((size_t)(rows + 1) * sizeof *row_ptr, row_ptr);
+  C         = device_bytes_new((size_t)A.nnz * sizeof *col, col);
+  B         = device_bytes_new(bytes_of(scalar, rows), by);
+  V         = device_bytes_new(bytes_of(scalar, A.nnz), val);
+  A.row_ptr = (const int32_t *)(void *)R.local;
+  A.col     = (const int32_t *)(void *)C.local;
+  device_check(backend, backend->set_diagonal(&A, scalar, by_vector ? B.local : NULL, all, add, V.local, NULL), "set_diagonal");
+  for (int32_t i = 0; i < rows; ++i) {
+    for (int32_t k = row_ptr[i]; k < row_ptr[i + 1]; ++k) {
+      if (col[k] == i) set_number(scalar, val, k, (add ? number_at(scalar, val, k) : 0.0) + (by_vector ? number_at(scalar, by, i) : all));
+    }
+  }
+  fact(device_bytes_are(&V, val), add ? "set_diagonal, added" : "set_diagonal", scalar, rows, most, "the values on the diagonal, and no others");
+  fact(device_bytes_are(&R, row_ptr) && device_bytes_are(&C, col) && device_bytes_are(&B, by), "set_diagonal", scalar, rows, most, "what is read stays");
+  free(row_ptr);
+  free(col);
+  free(by);
+  free(val);
+}
+
 int main(int argc, char **args)
 {
   static const int64_t nums[] = {1, 31, 32, 33, 64, 1000}, columns[] = {1, 2, 8, 31, 32, 33, 65, 128};
@@ -183,6 +221,7 @@ int main(int argc, char **args)
         check_pick(scalar, nums[i], columns[j], 1);
         check_pick(scalar, nums[i], columns[j], 0);
         check_add(scalar, nums[i], columns[j]);
+        for (int way = 0; way < 4; ++way) check_diagonal(scalar, (int32_t)nums[i], (int32_t)columns[j], way % 2, way / 2);
       }
     }
   }

@@ -117,6 +117,12 @@ typedef struct {
 
 typedef struct _MatTCGhosts MatTCGhosts;
 
+/* Something that looking at the rows of a pattern tells, once */
+typedef struct {
+  PetscBool known, is;
+  tc_key    key;
+} MatTCPatternFact;
+
 /* The context. A parallel matrix uses the first five members, the rest belongs to sequential matrices and blocks. */
 typedef struct {
   const MatTCParent *parent;
@@ -129,10 +135,8 @@ typedef struct {
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
   PetscBool          lose_trials; /* for tests */
-  struct {
-    PetscBool known, wrong;
-    tc_key    key;
-  } diagonal; /* is MatGetDiagonal() of the parent on the GPU wrong for the pattern? */
+  MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
+  MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
   tc_stream          stream; /* of the last product on the GPU, if there was one */
@@ -159,7 +163,6 @@ PETSC_INTERN PetscErrorCode MatTCParentGet(PetscBool, PetscBool, const MatTCPare
 PETSC_INTERN PetscErrorCode MatTCParentFind(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOf(Mat, const MatTCParent **);
 PETSC_INTERN PetscErrorCode MatTCParentOp(Mat, const MatTCParent *, MatOperation, PetscErrorCodeFn **);
-PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
 PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
@@ -185,9 +188,15 @@ PETSC_INTERN PetscErrorCode MatTCContextGetIfOurs(Mat, Mat_AIJTCCUSPARSE **);
 PETSC_INTERN PetscErrorCode MatTCInstall(Mat, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCUninstall(Mat);
 PETSC_INTERN PetscErrorCode MatTCDestroy(Mat, const MatTCParent *);
+PETSC_INTERN PetscErrorCode MatTCGetParentOp(Mat, MatOperation, PetscErrorCodeFn **);
 PETSC_INTERN PetscErrorCode MatCreate_SeqAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat, MatType, MatReuse, Mat *);
+
+/* diagonal.c */
+PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
+PETSC_INTERN PetscErrorCode MatShift_AIJTCCUSPARSE(Mat, PetscScalar);
+PETSC_INTERN PetscErrorCode MatDiagonalSet_AIJTCCUSPARSE(Mat, Vec, InsertMode);
 
 /* mult.c */
 PETSC_INTERN PetscErrorCode MatMult_AIJTCCUSPARSE(Mat, Vec, Vec);

@@ -187,10 +187,18 @@ static inline PetscErrorCode MatTCDenseGiveArray(Mat C, PetscScalar *array)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The device values of a parent on the GPU; getting brings them up to date */
+/* Does the host look at the state of a matrix before it uses what it has kept of its diagonal (MatSOR())? Before, a function that is not exported told it about new values */
+static inline PetscBool MatTCHostFollowsState(void)
+{
+  return (PetscBool)PETSC_VERSION_GE(3, 25, 0);
+}
+
+/* The device values of a parent on the GPU; getting brings them up to date, for changes to make them the only ones */
 #if PetscDefined(HAVE_CUDA)
   #define MatTCGetDeviceValues     MatSeqAIJCUSPARSEGetArrayRead
   #define MatTCRestoreDeviceValues MatSeqAIJCUSPARSERestoreArrayRead
+  #define MatTCChangeDeviceValues  MatSeqAIJCUSPARSEGetArray
+  #define MatTCChangedDeviceValues MatSeqAIJCUSPARSERestoreArray
 #else
 static inline PetscErrorCode MatTCNoDeviceValues(Mat A, const PetscScalar **values)
 {
@@ -200,4 +208,6 @@ static inline PetscErrorCode MatTCNoDeviceValues(Mat A, const PetscScalar **valu
 }
   #define MatTCGetDeviceValues     MatTCNoDeviceValues
   #define MatTCRestoreDeviceValues MatTCNoDeviceValues
+  #define MatTCChangeDeviceValues(A, values)  MatTCNoDeviceValues(A, (const PetscScalar **)(values))
+  #define MatTCChangedDeviceValues(A, values) MatTCNoDeviceValues(A, (const PetscScalar **)(values))
 #endif

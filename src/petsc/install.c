@@ -19,7 +19,7 @@ static PetscErrorCode MatTCInstallLike(Mat A, MatReuse reuse, Mat B)
 }
 
 /* The parent's operation for A; an error if it has none */
-static PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn **f)
+PetscErrorCode MatTCGetParentOp(Mat A, MatOperation op, PetscErrorCodeFn **f)
 {
   const MatTCParent *parent;
 
@@ -254,6 +254,8 @@ static const struct {
   {MATOP_MULT_TRANSPOSE_ADD, (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
   {MATOP_RESIDUAL,           (PetscErrorCodeFn *)MatResidual_AIJTCCUSPARSE,          PETSC_TRUE,  PETSC_TRUE },
   {MATOP_GET_DIAGONAL,       (PetscErrorCodeFn *)MatGetDiagonal_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_SHIFT,              (PetscErrorCodeFn *)MatShift_AIJTCCUSPARSE,             PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_DIAGONAL_SET,       (PetscErrorCodeFn *)MatDiagonalSet_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_GET_DIAGONAL_BLOCK, (PetscErrorCodeFn *)MatGetDiagonalBlock_AIJTCCUSPARSE,  PETSC_TRUE,  PETSC_FALSE},
   {MATOP_ASSEMBLY_END,       (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,       PETSC_TRUE,  PETSC_FALSE},
   {MATOP_DUPLICATE,          (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},

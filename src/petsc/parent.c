@@ -141,49 +141,6 @@ PetscErrorCode MatTCParentOp(Mat A, const MatTCParent *parent, MatOperation op, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Would the parent's on the GPU be wrong? Asked once for each pattern, since that looks at the rows */
-static PetscErrorCode MatTCDiagonalIsWrong(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *wrong)
-{
-  tc_key key;
-
-  PetscFunctionBegin;
-  if (!tc) {
-    PetscCall(MatTCParentDiagonalIsWrong(A, wrong));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
-  PetscCall(MatTCGetKey(A, tc, &key));
-  if (!tc->diagonal.known || !MatTCSamePattern(&tc->diagonal.key, &key)) {
-    PetscCall(MatTCParentDiagonalIsWrong(A, &tc->diagonal.wrong));
-    tc->diagonal.known = PETSC_TRUE;
-    tc->diagonal.key   = key;
-  }
-  *wrong = tc->diagonal.wrong;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* On the GPU, where the parent's would read beyond its arrays, by what it does when it is bound to the CPU */
-PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
-{
-  Mat_AIJTCCUSPARSE *tc;
-  const MatTCParent *parent;
-  PetscErrorCodeFn  *f = NULL;
-  PetscBool          bound, wrong = PETSC_FALSE;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  PetscCall(MatTCParentOp(A, parent, MATOP_GET_DIAGONAL, &f));
-  PetscCall(MatTCContextGet(A, &tc));
-  PetscCall(MatBoundToCPU(A, &bound));
-  if (parent->mpi && tc) PetscCall(MatTCEnsureBlocks(A, tc)); /* the parent asks the diagonal one */
-  else if (!parent->mpi && parent->cuda && !bound && !MatTCIsHostsAlone(A)) PetscCall(MatTCDiagonalIsWrong(A, tc, &wrong));
-  if (wrong) {
-    PetscCall(PetscInfo(A, "aijtccusparse takes the diagonal on the host: %s reads beyond its arrays in this release of PETSc where many rows are empty\n", parent->type));
-    f = parent->ops[1][MATOP_GET_DIAGONAL];
-  }
-  PetscCall((*(PetscErrorCode (*)(Mat, Vec))f)(A, v));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*
   Propagation. The coarse operators of multigrid, sparse products and submatrices are created by the type_name of the matrix they come from, which is the
   parent's. While propagation is on, the parents' names on the GPU are registered with the constructors below.
