@@ -161,5 +161,6 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat, MatAIJTCCUSPARSEReorder);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat, PetscInt64 *, const char *[]);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetHugePages(PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat);

@@ -3,7 +3,7 @@
   products are the parent's. The library with the kernels is not even opened for the host.
 */
 #define _GNU_SOURCE /* dladdr(), RTLD_NOLOAD */
-#include "mat_util.h"
+#include "mat_warm.h"
 #include <dlfcn.h>
 #include <string.h>
 
@@ -81,9 +81,17 @@ int main(int argc, char **args)
 {
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(PetscLogDefaultBegin());
+  PetscCall(CheckHugePages("before the first matrix", PETSC_FALSE));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_huge_pages", "false"));
   PetscCall(TestMatrix("on the host", "-mat_aijtccusparse_backend", "host", PETSC_FALSE, PETSC_FALSE));
   PetscCall(TestMatrix("products left to the parent", "-mat_aijtccusparse_spmv", "parent", PETSC_FALSE, PETSC_TRUE));
+  PetscCall(CheckHugePages("after matrices that are not to", PETSC_FALSE));
+  PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_huge_pages"));
+  PetscCall(MatAIJTCCUSPARSESetHugePages(PETSC_TRUE));
   PetscCall(TestMatrix("the first matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
   PetscCall(TestMatrix("the next matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(CheckHugePages("after a matrix", PETSC_TRUE));
+  PetscCall(MatAIJTCCUSPARSESetHugePages(PETSC_FALSE));
+  PetscCall(CheckHugePages("once that is not wanted", PETSC_FALSE));
   return MatTestEnd();
 }

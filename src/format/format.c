@@ -31,15 +31,26 @@ const tc_format *tc_format_find(const char *name)
   return NULL;
 }
 
+enum { HUGE_PAGE = TC_HUGE_FROM / 2 };
+
+void tc_ask_for_huge_pages(void *memory, size_t bytes)
+{
+  const size_t skip = (HUGE_PAGE - (uintptr_t)memory % HUGE_PAGE) % HUGE_PAGE;
+
+#ifdef MADV_HUGEPAGE
+  if (memory != NULL && bytes >= skip + HUGE_PAGE) (void)madvise((char *)memory + skip, (bytes - skip) / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); // a system that does not do so gives what it gives
+#else
+  (void)skip;
+#endif
+}
+
 void *tc_host_alloc(size_t bytes)
 {
-  enum { LINE = 64, HUGE_PAGE = 1 << 21 };
+  enum { LINE = 64 };
   const size_t align = bytes >= HUGE_PAGE ? HUGE_PAGE : LINE;
   void        *array = aligned_alloc(align, (bytes + align - 1) / align * align);
 
-#ifdef MADV_HUGEPAGE
-  if (array != NULL && align == HUGE_PAGE) (void)madvise(array, bytes / HUGE_PAGE * HUGE_PAGE, MADV_HUGEPAGE); // a system that does not do so gives what it gives
-#endif
+  if (align == HUGE_PAGE) tc_ask_for_huge_pages(array, bytes);
   return array;
 }
 

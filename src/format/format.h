@@ -73,6 +73,10 @@ extern const tc_format tc_format_dasp, tc_format_hybrid, tc_format_bittcf, tc_fo
 */
 void *tc_host_alloc(size_t bytes);
 
+/* The same for memory that is there already and has not been written to; of that many bytes there is a huge page in it wherever it begins */
+enum { TC_HUGE_FROM = 1 << 22 };
+void tc_ask_for_huge_pages(void *memory, size_t bytes);
+
 /* A new array from there into the pointer at `array`. Errors: TC_ERR_MEMORY */
 tc_status tc_new_array(void *array, int64_t count, size_t item_size);
 

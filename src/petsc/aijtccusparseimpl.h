@@ -222,6 +222,10 @@ PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, c
 PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
+/* hugepages.c */
+PETSC_INTERN PetscErrorCode MatTCHugePagesFrom(Mat);
+PETSC_INTERN void           MatTCHugePagesReset(void);
+
 /* factor.c */
 PETSC_INTERN PetscErrorCode MatTCFactorRegister(void);
 

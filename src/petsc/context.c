@@ -73,6 +73,7 @@ PetscErrorCode MatTCContextGet(Mat A, Mat_AIJTCCUSPARSE **tc)
 PetscErrorCode MatTCContextCreate(Mat A, Mat_AIJTCCUSPARSE **tc)
 {
   PetscFunctionBegin;
+  PetscCall(MatTCHugePagesFrom(A));
   PetscCall(PetscNew(tc));
   PetscCall(PetscObjectContainerCompose((PetscObject)A, context_name, *tc, MatTCContextDestroy));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -150,7 +151,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   MatTCSettings           settings;
   MatAIJTCCUSPARSEBackend backend;
   PetscErrorCodeFn       *f;
-  PetscBool               propagate = PETSC_TRUE, keep_csr, defer, host_factors, has_backend, has_propagate;
+  PetscBool               propagate = PETSC_TRUE, huge = PETSC_TRUE, keep_csr, defer, host_factors, has_backend, has_propagate, has_huge;
   const char             *prefix;
 
   PetscFunctionBegin;
@@ -179,6 +180,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &has_propagate));
+  PetscCall(PetscOptionsBool("-mat_aijtccusparse_huge_pages", "Memory of the process asks for huge pages", "MatAIJTCCUSPARSESetHugePages", huge, &huge, &has_huge));
   PetscOptionsEnd();
   if (has_backend && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
     PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-mat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix");
@@ -188,6 +190,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   settings.at_once  = (PetscBool)!defer;
   settings.device_factors = (PetscBool)!host_factors;
   if (has_propagate) PetscCall(MatTCSetPropagationFor(A, propagate));
+  if (has_huge) PetscCall(MatAIJTCCUSPARSESetHugePages(huge));
   PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

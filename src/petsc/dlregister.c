@@ -13,6 +13,7 @@ static PetscErrorCode MatAIJTCCUSPARSEFinalizePackage(void)
   PetscFunctionBegin;
   MatTCParentReset();
   MatTCBackendReset();
+  MatTCHugePagesReset();
   initialized = PETSC_FALSE;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,5 @@
+/* mat_warm_pages.c */
+#pragma once
+#include "mat_util.h"
+
+PetscErrorCode CheckHugePages(const char[], PetscBool);
