@@ -162,6 +162,11 @@ typedef struct {
   */
   tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
   /*
+    NULL on the host. Sums of the absolute values of each block of bs x bs, [nnz / bs^2], row by row, if A consists of blocks: the same columns in bs rows, whole blocks; else *irregular,
+    zero before, is not, and sums are undefined. As many rows as a multiple of bs, all local, of that scalar. Enqueues
+  */
+  tc_status (*collapse)(const tc_csr_local *A, int32_t bs, tc_scalar scalar, const void *val, void *sums, int32_t *irregular, tc_stream stream);
+  /*
     NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
     afterwards. Enqueues
   */

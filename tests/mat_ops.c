@@ -313,5 +313,6 @@ int main(int argc, char **args)
   PetscCall(CheckChoices());
   PetscCall(CheckRefused());
   PetscCall(CheckStreams());
+  PetscCall(CheckGraphs());
   return MatTestEnd();
 }

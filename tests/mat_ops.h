@@ -10,5 +10,8 @@ PetscErrorCode CreatePair(const char[], PetscInt, Mat *, Mat *);
 /* Products of one matrix on streams that do not wait for each other */
 PetscErrorCode CheckStreams(void);
 
+/* mat_ops_graph.c: MatCreateGraph() */
+PetscErrorCode CheckGraphs(void);
+
 /* mat_ops_refused.c: arguments that no product can have, settings that there are not; and the operations that are logged */
 PetscErrorCode CheckRefused(void);

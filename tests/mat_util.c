@@ -124,6 +124,13 @@ tc_matrix MatTestLocalRows(const tc_matrix *A, PetscInt first, PetscInt end)
 
 PetscErrorCode MatTestCreate(const tc_matrix *A, MatType type, Mat *M)
 {
+  PetscFunctionBeginUser;
+  PetscCall(MatTestCreateBlocked(A, type, 1, M));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTestCreateBlocked(const tc_matrix *A, MatType type, PetscInt bs, Mat *M)
+{
   PetscInt    rstart, rend, cstart, cend, *diag, *offdiag, *cols;
   PetscScalar *vals;
   PetscInt64  longest = 0;
@@ -133,6 +140,7 @@ PetscErrorCode MatTestCreate(const tc_matrix *A, MatType type, Mat *M)
   PetscCall(MatCreate(PETSC_COMM_WORLD, M));
   PetscCall(MatSetSizes(*M, PETSC_DECIDE, PETSC_DECIDE, A->num_rows, A->num_cols));
   PetscCall(MatSetType(*M, type));
+  if (bs > 1) PetscCall(MatSetBlockSize(*M, bs));
   PetscCall(MatGetLayouts(*M, &rows, &columns));
   PetscCall(PetscLayoutSetUp(rows));
   PetscCall(PetscLayoutSetUp(columns));

@@ -40,8 +40,9 @@ void           MatTestRound(int64_t, double *);
 PetscErrorCode MatTestWiden(PetscInt, const PetscScalar *, double **);
 void           MatTestAddRounding(const tc_matrix *, const double *, const double *, int, PetscBool, long double *);
 
-/* Every process knows the whole matrix and contributes its rows; preallocated, assembled */
+/* Every process knows the whole matrix and contributes its rows, with a block size whole blocks; preallocated, assembled */
 PetscErrorCode MatTestCreate(const tc_matrix *, MatType, Mat *);
+PetscErrorCode MatTestCreateBlocked(const tc_matrix *, MatType, PetscInt, Mat *);
 
 /* The local rows, borrowing the arrays; the columns stay global */
 tc_matrix MatTestLocalRows(const tc_matrix *, PetscInt, PetscInt);

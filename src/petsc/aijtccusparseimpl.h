@@ -35,6 +35,7 @@ typedef struct {
   PetscBool         captured;
   PetscErrorCodeFn *ops[2][MATTC_NUM_OPS]; /* [bound to the CPU][operation] */
   PetscErrorCodeFn *hermitian_transpose_add[2];
+  MatTCCreateGraphFn create_graph;
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
   PetscErrorCode (*product[2][MATTC_NUM_DENSE])(Mat); /* [bound to the CPU][dense type], what MatProduct finds; NULL: with the dense matrix, or nowhere */
@@ -221,6 +222,9 @@ PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int,
 PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+
+/* graph.c */
+PETSC_INTERN PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat, PetscBool, PetscBool, PetscReal, PetscInt, PetscInt[], Mat *);
 
 /* hugepages.c */
 PETSC_INTERN PetscErrorCode MatTCHugePagesFrom(Mat);

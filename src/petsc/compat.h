@@ -43,6 +43,13 @@ static inline PetscErrorCodeFn **MatTCHermitianTransposeAddSlot(Mat A)
   return (PetscErrorCodeFn **)(void *)&A->ops->multhermitiantransposeadd;
 }
 
+/* The slot of MatCreateGraph(), which no MatOperation names */
+typedef PetscErrorCode (*MatTCCreateGraphFn)(Mat, PetscBool, PetscBool, PetscReal, PetscInt, PetscInt[], Mat *);
+static inline MatTCCreateGraphFn *MatTCCreateGraphSlot(Mat A)
+{
+  return &A->ops->creategraph;
+}
+
 /* What destroys the data of a product gets the data, later the address of the pointer to them */
 #if PETSC_VERSION_LT(3, 25, 0)
 typedef void *MatTCProductData;

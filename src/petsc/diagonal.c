@@ -98,14 +98,13 @@ static PetscErrorCode MatTCDiagonalOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const 
   tc_key            key;
   tc_stream         stream;
   tc_status         status = TC_OK;
-  PetscBool         full;
+  PetscBool         full = PETSC_FALSE;
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   if (!tc || MatTCIsHostsAlone(A) || !MatTCHostFollowsState() || (change->mode != ADD_VALUES && change->mode != INSERT_VALUES)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (*done && backend->set_diagonal) PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_full, MatTCDiagonalIsFull, &full));
-  else full = PETSC_FALSE;
   *done = PETSC_FALSE;
   if (!full) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));

@@ -304,6 +304,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
     PetscCall(MatSetOperation(A, overrides[i].op, overrides[i].f));
   }
   if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
+  if (parent->cuda && !parent->mpi) *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
@@ -333,6 +334,7 @@ PetscErrorCode MatTCUninstall(Mat A)
   }
   PetscCall(MatBoundToCPU(A, &bound));
   *MatTCHermitianTransposeAddSlot(A) = parent->hermitian_transpose_add[parent->cuda && bound];
+  *MatTCCreateGraphSlot(A)           = parent->create_graph;
   PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));

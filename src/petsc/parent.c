@@ -70,6 +70,7 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
       PetscCall(PetscObjectQueryFunction((PetscObject)fresh, name, &parent->product[bound][dense]));
     }
   }
+  parent->create_graph = *MatTCCreateGraphSlot(fresh);
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));
   PetscCall(MatDestroy(&fresh));

@@ -1,0 +1,93 @@
+/*
+  MatCreateGraph(): the entries are those that MATAIJ gives, bit for bit, whoever adds up the blocks.
+*/
+#include "mat_ops.h"
+
+typedef struct {
+  const char *name, *generator; /* NULL: BlocksOfTwo() */
+  PetscInt    size, bs;
+  PetscBool   gap; /* a block lacks an entry */
+} GraphCase;
+
+static const GraphCase cases[] = {
+  {"blocks of 3", "elasticity", 5, 3, PETSC_FALSE},
+  {"blocks of 3, one of which has a gap", "elasticity", 5, 3, PETSC_TRUE},
+  {"blocks of 2", NULL, 0, 2, PETSC_FALSE},
+  {"no blocks", "stencil7", 6, 1, PETSC_FALSE},
+  {"rows that are no blocks", "stencil7", 6, 2, PETSC_FALSE},
+};
+
+/* Every entry of a 7-point stencil as a block of 2 x 2, random values */
+static PetscErrorCode BlocksOfTwo(tc_matrix *S)
+{
+  tc_matrix G;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate("stencil7", 6, &G));
+  PetscCheck(tc_matrix_create(2 * G.num_rows, 2 * G.num_cols, 4 * G.nnz, S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  for (int32_t i = 0; i < S->num_rows; i++) {
+    const int64_t from = G.row_ptr[i / 2], length = G.row_ptr[i / 2 + 1] - from;
+
+    S->row_ptr[i + 1] = S->row_ptr[i] + 2 * length;
+    for (int64_t k = 0; k < 2 * length; k++) {
+      S->col[S->row_ptr[i] + k] = 2 * G.col[from + k / 2] + (int32_t)(k % 2);
+      S->val[S->row_ptr[i] + k] = (G.val[from + k / 2] + (double)k / 3) / (1 + i % 7);
+    }
+  }
+  tc_matrix_free(&G);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Takes an entry out of row `row`, not that on the diagonal */
+static void TakeOut(tc_matrix *S, int32_t row)
+{
+  int64_t e = S->row_ptr[row];
+
+  if (S->col[e] == row) e++;
+  for (S->nnz--; e < S->nnz; e++) {
+    S->col[e] = S->col[e + 1];
+    S->val[e] = S->val[e + 1];
+  }
+  for (int32_t i = row + 1; i <= S->num_rows; i++) S->row_ptr[i]--;
+}
+
+static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBool on_gpu)
+{
+  tc_matrix S;
+  Mat       A[2], G[2][2];
+  PetscBool same = PETSC_TRUE, right;
+
+  PetscFunctionBeginUser;
+  if (c->generator) PetscCall(MatTestGenerate(c->generator, c->size, &S));
+  else PetscCall(BlocksOfTwo(&S));
+  if (c->gap) TakeOut(&S, S.num_rows / 2);
+  for (int s = 0; s < 2; s++) {
+    PetscCall(MatTestCreateBlocked(&S, s ? MATAIJ : MATAIJTCCUSPARSE, c->bs, &A[s]));
+    if (symmetric) PetscCall(MatSetOption(A[s], MAT_SYMMETRIC, PETSC_TRUE));
+  }
+  PetscCall(MatTestSameProduct(A[0], A[1], &right));
+  if (on_gpu) {
+    for (int s = 0; s < 2; s++) PetscCall(MatScale(A[s], -0.7));
+  }
+  for (int scale = 0; scale < 2; scale++) {
+    for (int s = 0; s < 2; s++) PetscCall(MatCreateGraph(A[s], PETSC_TRUE, (PetscBool)scale, -1, 0, NULL, &G[s][scale]));
+    PetscCall(MatEqual(G[0][scale], G[1][scale], &right));
+    same = (PetscBool)(same && right);
+  }
+  PetscCall(MatTestFact(same, "graph, %s%s, %s: the entries are those of MATAIJ", c->name, symmetric ? ", known to be symmetric" : "", on_gpu ? "values on the GPU" : "values on both sides"));
+  for (int s = 0; s < 2; s++) {
+    for (int scale = 0; scale < 2; scale++) PetscCall(MatDestroy(&G[s][scale]));
+    PetscCall(MatDestroy(&A[s]));
+  }
+  tc_matrix_free(&S);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CheckGraphs(void)
+{
+  PetscFunctionBeginUser;
+  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); c++) {
+    for (int way = 0; way < 4; way++) PetscCall(CheckCase(&cases[c], (PetscBool)(way % 2), (PetscBool)(way / 2)));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
