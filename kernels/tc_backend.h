@@ -102,6 +102,12 @@ typedef struct {
     device, which are loaded at their first launch otherwise. Once a process, device and scalar; for that device no more is done later, whether it failed or not. Waits for the device.
   */
   tc_status (*warm_up)(tc_scalar scalar);
+  /*
+    NULL on the host, these two. Begins to load, in a thread of its own, what products of two sparse matrices of the scalar, with 64-bit indices if `wide`, wait for when they come first, on the
+    current device; so many processes share the processors. TC_ERR_UNSUPPORTED: these are too few. The other waits for it, and tells whether all went well.
+  */
+  tc_status (*load_products_begin)(tc_scalar scalar, int wide, int processes);
+  tc_status (*load_products_end)(void);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*

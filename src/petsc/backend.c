@@ -117,7 +117,8 @@ const tc_backend *MatTCGetBackend(PetscBool cuda)
 */
 PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
 {
-  tc_status status;
+  PetscMPIInt size;
+  tc_status   status;
 
   PetscFunctionBegin;
   if (!tc || !tc->parent->cuda || !probe.cuda || probe.warm || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
@@ -126,10 +127,15 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   status = probe.cuda->warm_up(MATTC_SCALAR);
   PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
   if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  status = probe.cuda->load_products_begin(MATTC_SCALAR, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
+  if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse loads what products of sparse matrices need, in a thread of its own\n"));
+  else PetscCall(PetscInfo(A, "aijtccusparse does not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 void MatTCBackendReset(void)
 {
+  if (probe.cuda && probe.warm) (void)probe.cuda->load_products_end(); /* a program may reset the device once PETSc is finalized */
   probe.done = PETSC_FALSE;
 }

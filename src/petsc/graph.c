@@ -58,71 +58,90 @@ static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt *bs,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A matrix of that type with an entry for each block */
-static PetscErrorCode MatTCGraphCreate(Mat A, PetscInt bs, const PetscScalar sums[], Mat *graph)
+/* The pattern with an entry for each block; PetscFree() both */
+static PetscErrorCode MatTCGraphGetPattern(Mat A, PetscInt bs, PetscInt *num, PetscInt **row, PetscInt **col)
 {
   const PetscInt *ia, *ja;
-  PetscInt       *row, *col, m, n;
+  PetscInt        m, n;
   PetscBool       done;
-  MatType         type;
 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
   PetscCheck(done, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A matrix of type %s does not give its rows", ((PetscObject)A)->type_name);
   n = m / bs;
-  PetscCall(PetscMalloc1(n + 1, &row));
-  PetscCall(PetscMalloc1(ia[m] / bs / bs, &col));
-  row[0] = 0;
+  PetscCall(PetscMalloc1(n + 1, row));
+  PetscCall(PetscMalloc1(ia[m] / bs / bs, col));
+  (*row)[0] = 0;
   for (PetscInt i = 0; i < n; i++) {
-    row[i + 1] = ia[(i + 1) * bs] / bs / bs;
-    for (PetscInt k = row[i]; k < row[i + 1]; k++) col[k] = ja[ia[i * bs] + (k - row[i]) * bs] / bs;
+    (*row)[i + 1] = ia[(i + 1) * bs] / bs / bs;
+    for (PetscInt k = (*row)[i]; k < (*row)[i + 1]; k++) (*col)[k] = ja[ia[i * bs] + (k - (*row)[i]) * bs] / bs;
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
-  PetscCall(MatGetType(A, &type));
-  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), graph));
-  PetscCall(MatSetType(*graph, type));
-  PetscCall(MatSetSizes(*graph, n, n, PETSC_DETERMINE, PETSC_DETERMINE));
-  PetscCall(MatSetBlockSizes(*graph, 1, 1));
-  PetscCall(MatSeqAIJSetPreallocationCSR(*graph, row, col, sums));
-  PetscCall(MatSetOption(*graph, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(PetscFree(row));
-  PetscCall(PetscFree(col));
+  *num = n;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* G + G^T, unless the matrix is known to be symmetric */
-static PetscErrorCode MatTCGraphSymmetrize(Mat A, Mat G)
+/* Ones on the diagonal, in PETSc's order: by rows, then by columns; what has no diagonal becomes zeros */
+static PetscErrorCode MatTCGraphScaleArrays(PetscInt n, const PetscInt row[], const PetscInt col[], PetscScalar sums[])
 {
-  PetscBool set, symmetric, structurally;
+  PetscScalar *scale;
+
+  PetscFunctionBegin;
+  PetscCall(PetscCalloc1(n, &scale));
+  for (PetscInt i = 0; i < n; i++) {
+    for (PetscInt k = row[i]; k < row[i + 1]; k++) {
+      if (col[k] == i && sums[k] != 0.0) scale[i] = PetscSqrtScalar(PetscAbsScalar(1.0 / sums[k]));
+    }
+  }
+  for (PetscInt i = 0; i < n; i++) {
+    for (PetscInt k = row[i]; k < row[i + 1]; k++) sums[k] = sums[k] * scale[i] * scale[col[k]];
+  }
+  PetscCall(PetscFree(scale));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix of the type of A over these arrays, which go with it */
+static PetscErrorCode MatTCGraphCreate(Mat A, PetscInt n, PetscInt row[], PetscInt col[], PetscScalar sums[], Mat *G)
+{
+  MatType type;
+
+  PetscFunctionBegin;
+  PetscCall(MatCreateSeqAIJWithArrays(PetscObjectComm((PetscObject)A), n, n, row, col, sums, G));
+  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_row", row, PetscCtxDestroyDefault));
+  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_col", col, PetscCtxDestroyDefault));
+  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_sums", sums, PetscCtxDestroyDefault));
+  PetscCall(MatGetType(A, &type));
+  PetscCall(MatConvert(*G, type, MAT_INPLACE_MATRIX, G));
+  PetscCall(MatSetOption(*G, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(*G, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* G + G^T */
+static PetscErrorCode MatTCGraphSymmetrize(Mat G)
+{
+  PetscBool set, structurally;
   Mat       transpose;
 
   PetscFunctionBegin;
-  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
-  if (!set || !symmetric) {
-    PetscCall(MatIsStructurallySymmetricKnown(G, &set, &structurally));
-    PetscCall(MatTranspose(G, MAT_INITIAL_MATRIX, &transpose));
-    PetscCall(MatAXPY(G, 1.0, transpose, set && structurally ? SAME_NONZERO_PATTERN : DIFFERENT_NONZERO_PATTERN));
-    PetscCall(MatDestroy(&transpose));
-  }
-  PetscCall(MatSetOption(G, MAT_SYMMETRIC, PETSC_TRUE));
+  PetscCall(MatIsStructurallySymmetricKnown(G, &set, &structurally));
+  PetscCall(MatTranspose(G, MAT_INITIAL_MATRIX, &transpose));
+  PetscCall(MatAXPY(G, 1.0, transpose, set && structurally ? SAME_NONZERO_PATTERN : DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatDestroy(&transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ones on the diagonal; on the host, where the values are and who coarsens looks at them */
 static PetscErrorCode MatTCGraphScale(Mat G)
 {
   Vec diagonal;
 
   PetscFunctionBegin;
-  PetscCall(MatBindToCPU(G, PETSC_TRUE));
   PetscCall(MatCreateVecs(G, &diagonal, NULL));
-  PetscCall(VecBindToCPU(diagonal, PETSC_TRUE));
   PetscCall(MatGetDiagonal(G, diagonal));
   PetscCall(VecReciprocal(diagonal));
   PetscCall(VecSqrtAbs(diagonal));
   PetscCall(MatDiagonalScale(G, diagonal, diagonal));
   PetscCall(VecDestroy(&diagonal));
-  PetscCall(MatBindToCPU(G, PETSC_FALSE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -131,7 +150,8 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
   PetscScalar       *sums = NULL;
-  PetscInt           bs;
+  PetscInt           bs, n = 0, *row, *col;
+  PetscBool          set, symmetric, adds;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
@@ -142,11 +162,15 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph on the GPU\n", bs));
-  PetscCall(MatTCGraphCreate(A, bs, sums, graph));
-  PetscCall(PetscFree(sums));
-  if (symmetrize) PetscCall(MatTCGraphSymmetrize(A, *graph));
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  adds = (PetscBool)(symmetrize && !(set && symmetric));
+  PetscCall(MatTCGraphGetPattern(A, bs, &n, &row, &col));
+  if (scale && !adds) PetscCall(MatTCGraphScaleArrays(n, row, col, sums));
+  PetscCall(MatTCGraphCreate(A, n, row, col, sums, graph));
+  if (adds) PetscCall(MatTCGraphSymmetrize(*graph));
+  if (symmetrize) PetscCall(MatSetOption(*graph, MAT_SYMMETRIC, PETSC_TRUE));
   else PetscCall(MatPropagateSymmetryOptions(A, *graph));
-  if (scale) PetscCall(MatTCGraphScale(*graph));
+  if (scale && adds) PetscCall(MatTCGraphScale(*graph));
   PetscCall(MatViewFromOptions(*graph, NULL, "-mat_graph_view"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
