@@ -14,7 +14,7 @@ import sys
 
 from report import by_rows, others, rows, sparse24, spmm, spmv, uses
 
-LISTS = ('tests', 'benchmarks', 'events', 'uses')
+LISTS = ('tests', 'benchmarks', 'processes', 'events', 'uses')
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
@@ -82,7 +82,7 @@ def read_report(folders, environment):
     return {'digest': environment['digest'], 'date': environment['date'], 'device': environment['device'], 'driver': environment['driver'], 'cuda': bench.get('cuda', ''), 'cusparse': bench.get('cusparse', ''),
             'petsc': environment['petsc'], 'copy_gbs': bench.get('copy_gbs', 0.0), 'note': environment.get('note', ''), 'other_sources': environment['other_sources'],
             'tests': last_results(folders, environment['digest']),
-            'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'events': others.events(read_tables(folders, 'events.tsv')),
+            'benchmarks': measured + others.solves(read_tables(folders, 'solvers.tsv')), 'processes': others.processes(read_tables(folders, 'processes.tsv')), 'events': others.events(read_tables(folders, 'events.tsv')),
             'uses': uses.uses(read_tables(folders, 'uses.tsv'))}
 
 
@@ -118,7 +118,7 @@ def write_markdown(report, environment, path):
         lines += spmm.section_spmm(on_device, op)
     lines += spmm.section_few(on_device)
     lines += spmm.section_spmm_precision(on_device) + by_rows.section_by_rows(on_device) + sparse24.section_sparse24(on_device)
-    lines += others.section_solvers(results, report['events']) + uses.section_uses(report['uses']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
+    lines += others.section_solvers(results, report['processes'], report['events']) + uses.section_uses(report['uses']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')
 

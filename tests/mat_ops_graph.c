@@ -3,6 +3,8 @@
 */
 #include "mat_ops.h"
 
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
+
 typedef struct {
   const char *name, *generator; /* NULL: BlocksOfTwo() */
   PetscInt    size, bs;
@@ -14,6 +16,7 @@ static const GraphCase cases[] = {
   {"blocks of 3, one of which has a gap", "elasticity", 5, 3, PETSC_TRUE},
   {"blocks of 2", NULL, 0, 2, PETSC_FALSE},
   {"no blocks", "stencil7", 6, 1, PETSC_FALSE},
+  {"no blocks, an entry has no counterpart", "stencil7", 6, 1, PETSC_TRUE},
   {"rows that are no blocks", "stencil7", 6, 2, PETSC_FALSE},
 };
 
@@ -51,11 +54,12 @@ static void TakeOut(tc_matrix *S, int32_t row)
   for (int32_t i = row + 1; i <= S->num_rows; i++) S->row_ptr[i]--;
 }
 
-static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBool on_gpu)
+static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBool on_gpu, PetscBool fault)
 {
   tc_matrix S;
   Mat       A[2], G[2][2];
   PetscBool same = PETSC_TRUE, right;
+  int       left = 0;
 
   PetscFunctionBeginUser;
   if (c->generator) PetscCall(MatTestGenerate(c->generator, c->size, &S));
@@ -70,11 +74,16 @@ static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBo
     for (int s = 0; s < 2; s++) PetscCall(MatScale(A[s], -0.7));
   }
   for (int scale = 0; scale < 2; scale++) {
-    for (int s = 0; s < 2; s++) PetscCall(MatCreateGraph(A[s], PETSC_TRUE, (PetscBool)scale, -1, 0, NULL, &G[s][scale]));
+    for (int s = 0; s < 2; s++) {
+      if (fault && s == 0) PetscCall(MatAIJTCCUSPARSEArmFault(A[s], TC_FAULT_LAUNCH, 1, &left));
+      PetscCall(MatCreateGraph(A[s], PETSC_TRUE, (PetscBool)scale, -1, 0, NULL, &G[s][scale]));
+      if (fault && s == 0) PetscCall(MatAIJTCCUSPARSEArmFault(A[s], TC_FAULT_LAUNCH, 0, &left));
+    }
+    if (left) PetscCall(MatTestFact(PETSC_FALSE, "graph, %s: the launch that was to fail has failed", c->name));
     PetscCall(MatEqual(G[0][scale], G[1][scale], &right));
     same = (PetscBool)(same && right);
   }
-  PetscCall(MatTestFact(same, "graph, %s%s, %s: the entries are those of MATAIJ", c->name, symmetric ? ", known to be symmetric" : "", on_gpu ? "values on the GPU" : "values on both sides"));
+  PetscCall(MatTestFact(same, "graph, %s%s, %s%s: the entries are those of MATAIJ", c->name, symmetric ? ", known to be symmetric" : "", on_gpu ? "values on the GPU" : "values on both sides", fault ? ", a launch fails" : ""));
   for (int s = 0; s < 2; s++) {
     for (int scale = 0; scale < 2; scale++) PetscCall(MatDestroy(&G[s][scale]));
     PetscCall(MatDestroy(&A[s]));
@@ -85,9 +94,15 @@ static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBo
 
 PetscErrorCode CheckGraphs(void)
 {
+  PetscMPIInt size;
+  PetscBool   cuda;
+
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatTestHasCUDA(&cuda));
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); c++) {
-    for (int way = 0; way < 4; way++) PetscCall(CheckCase(&cases[c], (PetscBool)(way % 2), (PetscBool)(way / 2)));
+    for (int way = 0; way < 4; way++) PetscCall(CheckCase(&cases[c], (PetscBool)(way % 2), (PetscBool)(way / 2), PETSC_FALSE));
   }
+  if (cuda && size == 1) PetscCall(CheckCase(&cases[0], PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -17,7 +17,7 @@
 #
 # With 12 cores or more hostbench runs beside tests, gpuaware, suite and sanitize; solvers, twogpus, twoaware and bench always run alone.
 # Needs an Open MPI runtime, BLAS and LAPACK, the libraries of the CUDA toolkit, python3. Results: environment.txt, results.tsv, tests.log,
-# solvers.tsv, events.tsv, uses.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
+# solvers.tsv, processes.tsv, events.tsv, uses.tsv, bench.txt, bench.json, bench-host.json; scripts/gpu-report.py makes the report of them. A short table comes last.
 # Where it can be started, CUDA's multi-process service lets the programs of tests and suite share the GPU, so that they do not take turns (environment.txt says so).
 # Environment: KIT_JOBS (4, with 12 cores 6, with that service two thirds of the cores if those are more), programs at the same time in tests, gpuaware, suite and sanitize; KIT_MPS=0, no such service; KIT_ONLY, a regular expression, those of them with such names; KIT_NP (4 3 2 1) and KIT_SOLVER_NP (1 2), numbers of processes in tests and solvers; KIT_IPC=0, no CUDA IPC in gpuaware and twoaware; KIT_SANITIZERS (racecheck memcheck), tools of sanitize; BENCH_PARTS, some
 # of the benchmark's parts; BENCH_OPTIONS for its tcbench; BENCH_OPERATORS=0 leaves the files of operators out.

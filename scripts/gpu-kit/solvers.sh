@@ -1,7 +1,8 @@
 # The stage `solvers` of the GPU kit, sourced by run.sh
 # shellcheck shell=bash disable=SC2154
 
-# One run of a solver: iterations, residual, seconds of the longest solve event, counters (hits/refills/rebuilds), rows, nonzeros
+# One run of a solver: iterations, residual, seconds of the longest solve event, counters (hits/refills/rebuilds), rows, nonzeros; and a line of processes.log: case, processes, type, seconds of the
+# stage that ex56 calls Setup, and of the process from PetscInitialize() on
 solve_once() { # case, processes, type, program, options
   local name=$1 np=$2 type=$3 program=$4 log=$work/solve.log status=0
   shift 4
@@ -9,13 +10,17 @@ solve_once() { # case, processes, type, program, options
   { printf '=== %s np%s %s\n' "$name" "$np" "$type"; grep -vE '^[A-Za-z]+ +[0-9]+ [0-9.]+ ' "$log" | head -n 150; grep -E '^(KSPSolve|SNESSolve|MatMult|MatTC[A-Z][a-z]+|PCSetUp) ' "$log"; } >>"$out/tests.log"
   if [ "$status" != 0 ]; then printf 'failed\t-\t0\t-\t0\t0\n'
   else
+    awk -v OFS='\t' -v name="$name" -v np="$np" -v type="$type" '
+    /^ *[0-9]+: +Setup: / { setup = $3 }
+    /^Time \(sec\): / { whole = $3 }
+    END { print name, np, type, setup == "" ? "-" : setup, whole }' "$log" >>"$work/processes.log"
     awk '
     /solve converged due to/ { n += $NF } /did not converge/ { bad = 1 }
     /KSP final norm of residual/ { residual = $NF }
     /^ *aijtccusparse: backend/ { gsub(",", ""); counters = $5 "/" $7 "/" $9 }
     match($0, /rows=[0-9]+/) { rows = substr($0, RSTART + 5, RLENGTH - 5) }
     match($0, /total: nonzeros=[0-9]+/) { nnz = substr($0, RSTART + 16, RLENGTH - 16) }
-    /^(KSPSolve|SNESSolve) / { if ($4 > seconds) seconds = $4 }
+    /^(KSPSolve|SNESSolve) / { event[$1] += $4; if (event[$1] > seconds) seconds = event[$1] } # of all stages
     END { printf "%s\t%s\t%.4f\t%s\t%d\t%d\n", bad ? "none" : n, residual == "" ? "-" : residual, seconds, counters == "" ? "-" : counters, rows, nnz }' "$log"
   fi
 }
@@ -27,11 +32,12 @@ fastest() {
 
 # Both types on the same problem: the iterations must agree. Lines of solvers.tsv: case, processes, type and what solve_once prints of the fastest run. The types take turns: a solve of
 # 80 ms is mostly the host's, and one of a type varies by 30% between processes. Three runs of each, seven on
-# one process if the fastest of three is below 0.2 s.
+# one process if the fastest of three is below 0.2 s. Lines of processes.tsv: case, processes, type, and the least seconds of set-up and process.
 compare() { # case, processes, program, type option, options
   local name=$1 np=$2 program=$3 option=$4 runs=3 type run
   local -A lines=() best=()
   shift 4
+  : >"$work/processes.log"
   for ((run = 0; run < runs; run++)); do
     for type in "$parent_type" aijtccusparse; do
       lines[$type]+=$(solve_once "$name" "$np" "$type" "$program" "$option" "$type" "$@")$'\n'
@@ -41,6 +47,9 @@ compare() { # case, processes, program, type option, options
   for type in "$parent_type" aijtccusparse; do
     best[$type]=$(fastest <<<"${lines[$type]}")
     printf '%s\t%s\t%s\t%s\n' "$name" "$np" "$type" "${best[$type]}" >>"$out/solvers.tsv"
+    awk -F '\t' -v OFS='\t' -v type="$type" '
+      $3 == type { if (!n++ || $4 < setup) setup = $4; if (n == 1 || $5 < whole) whole = $5; name = $1; np = $2 }
+      END { if (n) print name, np, type, setup, whole }' "$work/processes.log" >>"$out/processes.tsv"
   done
   local expected=${best[$parent_type]%%$'\t'*} iterations=${best[aijtccusparse]%%$'\t'*}
   if [ "$iterations" = "$expected" ] && [ "$expected" -gt 0 ] 2>/dev/null; then result "solve/$name/np$np" passed "$iterations iterations"
@@ -126,7 +135,7 @@ jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
 cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi)
 cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
 on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
-gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 "${jacobi[@]}")
+gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 -log_stages "${jacobi[@]}")
 
 # Both types, PETSc's tutorials
 stage_solves() {

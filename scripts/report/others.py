@@ -57,6 +57,30 @@ def solves(lines):
     return entries
 
 
+def processes(lines):
+    """Lines of processes.tsv, both types' side by side: a row for each case"""
+    entries = {}
+    for case, np, kind, setup, whole in lines:
+        entry = entries.setdefault((case, np), {'case': case, 'ranks': int(np)})
+        entry[f'{kind}_process_ms'] = 1000 * float(whole)
+        if setup != '-':
+            entry[f'{kind}_setup_ms'] = 1000 * float(setup)
+    return list(entries.values())
+
+
+def section_processes(rows, solves):
+    """Set-up where a program tells of it, set-up and solve, and all of a process; the least of the runs, each for itself"""
+    cells = []
+    for row in rows:
+        solve = next((each for each in solves if (each['case'], each['ranks']) == (row['case'], row['ranks'])), None)
+        setups = row.get('aijtccusparse_setup_ms'), row.get('aijcusparse_setup_ms')
+        wholes = row.get('aijtccusparse_process_ms'), row.get('aijcusparse_process_ms')
+        both = (setups[0] + solve['ms'], setups[1] + parent_ms(solve)) if all(setups) and solve else (None, None)
+        cells.append((row['case'], row['ranks'], *(cell for ours, theirs in (setups, both, wholes) for cell in (('-', '-', '-') if not ours or not theirs else (f'{ours:.1f}', f'{theirs:.1f}', ratio(theirs / ours))))))
+    return ['### Set-up, and processes', '', 'Of the same runs, milliseconds, the least of each type: set-up, where the program tells, that and the solve above, and the process from PetscInitialize() on, assembly and the start of CUDA included.', ''] + \
+        table(('case', 'processes', 'set-up', 'aijcusparse', 'speedup', 'with the solve', 'aijcusparse', 'speedup', 'process', 'aijcusparse', 'speedup'), cells)
+
+
 def events(lines):
     """Lines of events.tsv, both types' side by side: a row for each event of a case"""
     entries = {}
@@ -111,11 +135,11 @@ def section_graphs(rows):
         table(('case', 'vertices', 'features', 'precision', 'kernel', 'ms', 'aijcusparse ms', 'over aijcusparse', 'over fp64', 'error', 'recognised'), cells)
 
 
-def section_solvers(results, by_event):
+def section_solvers(results, by_process, by_event):
     rows = [row for row in results if row['op'] == 'solve']
     if not rows:
         return []
     petsc = [row for row in rows if not row['case'].startswith((BLOCKS, NARROW, GRAPHS))]
     blocks, narrow, graphs = ([row for row in rows if row['case'].startswith(prefix) and row['ms'] > 0] for prefix in (BLOCKS, NARROW, GRAPHS))
-    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_events(by_event) if by_event else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else []) + \
+    return ['## Solves', ''] + (section_petsc_tutorials(petsc) if petsc else []) + (section_processes(by_process, petsc) if by_process else []) + (section_events(by_event) if by_event else []) + (section_blocks(blocks) if blocks else []) + (section_narrow(narrow) if narrow else []) + \
         (section_graphs(graphs) if graphs else [])

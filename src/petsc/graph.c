@@ -1,6 +1,7 @@
 /*
-  The graph of a matrix with blocks, which PCGAMG coarsens: an entry for each block. PETSc makes it on the host (3.26.1), for which all values of a coarse operator come from the GPU, into new
-  memory; here the GPU adds up what is in a block, and a ninth of them comes if blocks are 3 x 3. What is made of it afterwards is PETSc's.
+  The graph of a matrix, which PCGAMG coarsens: an entry for each block, or for each entry where there are none. PETSc makes it on the host (3.26.1), for which all values of a coarse operator come
+  from the GPU, into new memory, and what is made of it goes there and back; here the GPU adds up what is in a block, a ninth of the values comes if blocks are 3 x 3, and the host does the rest in
+  place, in PETSc's order.
 */
 #include "aijtccusparseimpl.h"
 
@@ -39,8 +40,8 @@ static PetscErrorCode MatTCSumBlocksLocal(Mat A, PetscInt bs, const tc_backend *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same for a sequential matrix, if there are blocks, and if the device has them or is to have them */
-static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt *bs, PetscScalar **sums)
+/* The same for a sequential matrix, if the device has its values or is to have them */
+static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt bs, PetscScalar **sums)
 {
   const tc_backend *backend;
   tc_key            key;
@@ -50,11 +51,10 @@ static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt *bs,
 
   PetscFunctionBegin;
   *sums = NULL;
-  PetscCall(MatGetBlockSize(A, bs));
   PetscCall(MatGetLocalSize(A, &m, &n));
-  if (!tc || *bs < 2 || m != n || m % *bs || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc || m != n || m % bs || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
-  if (usable && backend->collapse && key.nnz > 0) PetscCall(MatTCSumBlocksLocal(A, *bs, backend, stream, sums));
+  if (usable && backend->collapse && (PetscInt64)bs * bs <= key.nnz) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -78,6 +78,36 @@ static PetscErrorCode MatTCGraphGetPattern(Mat A, PetscInt bs, PetscInt *num, Pe
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
   *num = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Adds the transpose to it, if that has the same pattern */
+static PetscErrorCode MatTCGraphAddTranspose(PetscInt n, const PetscInt row[], const PetscInt col[], PetscScalar **sums, PetscBool *same)
+{
+  PetscInt    *next; /* of each column, read as a row: where its entry for the row at hand is, if it has one */
+  PetscScalar *both;
+
+  PetscFunctionBegin;
+  *same = PETSC_TRUE;
+  PetscCall(PetscMalloc1(n, &next));
+  PetscCall(PetscArraycpy(next, row, n));
+  PetscCall(PetscMalloc1(row[n], &both));
+  for (PetscInt i = 0; i < n && *same; i++) {
+    for (PetscInt k = row[i]; k < row[i + 1]; k++) {
+      const PetscInt of = col[k], at = next[of]++;
+
+      if (at == row[of + 1] || col[at] != i) {
+        *same = PETSC_FALSE;
+        break;
+      }
+      both[k] = (*sums)[k] + (*sums)[at];
+    }
+  }
+  PetscCall(PetscFree(next));
+  if (*same) {
+    PetscCall(PetscFree(*sums));
+    *sums = both;
+  } else PetscCall(PetscFree(both));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,16 +147,14 @@ static PetscErrorCode MatTCGraphCreate(Mat A, PetscInt n, PetscInt row[], PetscI
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* G + G^T */
+/* G + G^T, of different patterns */
 static PetscErrorCode MatTCGraphSymmetrize(Mat G)
 {
-  PetscBool set, structurally;
-  Mat       transpose;
+  Mat transpose;
 
   PetscFunctionBegin;
-  PetscCall(MatIsStructurallySymmetricKnown(G, &set, &structurally));
   PetscCall(MatTranspose(G, MAT_INITIAL_MATRIX, &transpose));
-  PetscCall(MatAXPY(G, 1.0, transpose, set && structurally ? SAME_NONZERO_PATTERN : DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatAXPY(G, 1.0, transpose, DIFFERENT_NONZERO_PATTERN));
   PetscCall(MatDestroy(&transpose));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -151,11 +179,12 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
   const MatTCParent *parent;
   PetscScalar       *sums = NULL;
   PetscInt           bs, n = 0, *row, *col;
-  PetscBool          set, symmetric, adds;
+  PetscBool          set, symmetric, adds, same = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
-  if (filter < 0 && num == 0) PetscCall(MatTCSumBlocks(A, tc, &bs, &sums));
+  PetscCall(MatGetBlockSize(A, &bs));
+  if (filter < 0 && num == 0 && (bs > 1 || scale)) PetscCall(MatTCSumBlocks(A, tc, bs, &sums));
   if (!sums) {
     PetscCall(MatTCParentOf(A, &parent));
     PetscCall((*parent->create_graph)(A, symmetrize, scale, filter, num, index, graph));
@@ -165,12 +194,13 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
   PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
   adds = (PetscBool)(symmetrize && !(set && symmetric));
   PetscCall(MatTCGraphGetPattern(A, bs, &n, &row, &col));
-  if (scale && !adds) PetscCall(MatTCGraphScaleArrays(n, row, col, sums));
+  if (adds) PetscCall(MatTCGraphAddTranspose(n, row, col, &sums, &same));
+  if (scale && same) PetscCall(MatTCGraphScaleArrays(n, row, col, sums));
   PetscCall(MatTCGraphCreate(A, n, row, col, sums, graph));
-  if (adds) PetscCall(MatTCGraphSymmetrize(*graph));
+  if (!same) PetscCall(MatTCGraphSymmetrize(*graph));
   if (symmetrize) PetscCall(MatSetOption(*graph, MAT_SYMMETRIC, PETSC_TRUE));
   else PetscCall(MatPropagateSymmetryOptions(A, *graph));
-  if (scale && adds) PetscCall(MatTCGraphScale(*graph));
+  if (scale && !same) PetscCall(MatTCGraphScale(*graph));
   PetscCall(MatViewFromOptions(*graph, NULL, "-mat_graph_view"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
