@@ -157,6 +157,7 @@ extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATT
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
 PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
 PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
+PETSC_INTERN void              MatTCFinishLoading(void);
 PETSC_INTERN void              MatTCBackendReset(void);
 
 /* parent.c */
@@ -167,6 +168,7 @@ PETSC_INTERN PetscErrorCode MatTCParentOp(Mat, const MatTCParent *, MatOperation
 PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
+PETSC_INTERN PetscBool      MatTCIsPropagating(void);
 PETSC_INTERN void           MatTCParentReset(void);
 
 /* context.c */

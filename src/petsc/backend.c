@@ -127,15 +127,22 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   status = probe.cuda->warm_up(MATTC_SCALAR);
   PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
   if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
+  if (sizeof(MatTCDeviceId) > sizeof(int32_t) || !MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* with 64-bit ids a set-up of GAMG behind it has failed once; the other has to end it */
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  status = probe.cuda->load_products_begin(MATTC_SCALAR, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
+  status = probe.cuda->load_products_begin(MATTC_SCALAR, 0, size);
   if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse loads what products of sparse matrices need, in a thread of its own\n"));
   else PetscCall(PetscInfo(A, "aijtccusparse does not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of products of sparse matrices, which has begun with the first matrix of ours: waits for its end, so that cuSPARSE has no two of them at a time */
+void MatTCFinishLoading(void)
+{
+  if (probe.cuda && probe.warm) (void)probe.cuda->load_products_end();
+}
+
 void MatTCBackendReset(void)
 {
-  if (probe.cuda && probe.warm) (void)probe.cuda->load_products_end(); /* a program may reset the device once PETSc is finalized */
+  MatTCFinishLoading(); /* a program may reset the device once PETSc is finalized */
   probe.done = PETSC_FALSE;
 }

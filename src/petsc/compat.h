@@ -50,6 +50,12 @@ static inline MatTCCreateGraphFn *MatTCCreateGraphSlot(Mat A)
   return &A->ops->creategraph;
 }
 
+/* Is it what a product will give? */
+static inline PetscBool MatTCIsProduct(Mat A)
+{
+  return (PetscBool)(A->product != NULL);
+}
+
 /* What destroys the data of a product gets the data, later the address of the pointer to them */
 #if PETSC_VERSION_LT(3, 25, 0)
 typedef void *MatTCProductData;

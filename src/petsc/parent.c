@@ -155,6 +155,7 @@ static struct {
 static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
 {
   PetscFunctionBegin;
+  if (MatTCIsProduct(A)) MatTCFinishLoading();
   PetscCall((*parent->create)(A));
   PetscCall(MatTCInstall(A, NULL));
   PetscCall(MatSetOperation(A, MATOP_CONVERT_FROM, NULL));
@@ -227,6 +228,11 @@ PetscErrorCode MatTCPropagateFrom(Mat A, PetscBool cuda)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world_size));
   if (cuda && propagation.wanted && size == world_size) PetscCall(MatTCRegisterParents(PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscBool MatTCIsPropagating(void)
+{
+  return propagation.on;
 }
 
 void MatTCParentReset(void)
