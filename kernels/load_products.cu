@@ -28,22 +28,27 @@ tc_status tc_cusparse(const char *what, cusparseStatus_t status)
   return status == CUSPARSE_STATUS_SUCCESS ? TC_OK : tc_fail(TC_ERR_DEVICE, "%s: %s", what, cusparseGetErrorString(status));
 }
 
-/* Memory of the device for as long as the product takes, of CUDA's own pool: faults that tests ask for are not for here */
+/*
+  Memory of the device for as long as the product takes, of CUDA's own pool: faults that tests ask for are not for here. It is zeros before and afterwards, as new memory is: to what cuSPARSE does with
+  the products of a program it matters what memory held before (docs/performance.md, "Defects of others").
+*/
 class tc_arena
 {
 public:
   explicit tc_arena(cudaStream_t stream) : stream_(stream) { }
   ~tc_arena()
   {
-    for (void *memory : taken_) {
-      if (cudaFreeAsync(memory, stream_) != cudaSuccess) cudaGetLastError();
+    for (const block &taken : taken_) {
+      if (cudaMemsetAsync(taken.memory, 0, taken.bytes, stream_) != cudaSuccess || cudaFreeAsync(taken.memory, stream_) != cudaSuccess) cudaGetLastError();
     }
   }
   tc_status take(size_t bytes, void **memory)
   {
-    TC_CALL(tc_cuda("device memory", cudaMallocAsync(memory, bytes > 0 ? bytes : 1, stream_)));
-    taken_.push_back(*memory);
-    return TC_OK;
+    const size_t some = bytes > 0 ? bytes : 1;
+
+    TC_CALL(tc_cuda("device memory", cudaMallocAsync(memory, some, stream_)));
+    taken_.push_back({*memory, some});
+    return tc_cuda("device memory", cudaMemsetAsync(*memory, 0, some, stream_));
   }
   template <typename T>
   tc_status copy(const std::vector<T> &from, void **memory)
@@ -53,8 +58,12 @@ public:
   }
 
 private:
-  cudaStream_t        stream_;
-  std::vector<void *> taken_;
+  struct block {
+    void  *memory;
+    size_t bytes;
+  };
+  cudaStream_t       stream_;
+  std::vector<block> taken_;
 };
 
 /* A square band of 27 entries in a row, times a matrix that adds up 27 rows */
