@@ -1,7 +1,7 @@
 /*
-  The graph of a matrix, which PCGAMG coarsens: an entry for each block, or for each entry where there are none. PETSc makes it on the host (3.26.1), for which all values of a coarse operator come
-  from the GPU, into new memory, and what is made of it goes there and back; here the GPU adds up what is in a block, a ninth of the values comes if blocks are 3 x 3, and the host does the rest in
-  place, in PETSc's order.
+  The graph of a matrix, which PCGAMG coarsens: an entry for each block, or for each entry where there are none. PETSc makes it on the host (3.26.1), by a copy, a transpose and sums of matrices or by
+  inserting one row at a time; for it all values of a coarse operator come from the GPU, into new memory, and what is made of it goes there and back. Here whoever has the values adds up what is in a
+  block, of the GPU's a ninth comes if blocks are 3 x 3, and the host does the rest in place, in PETSc's order.
 */
 #include "aijtccusparseimpl.h"
 
@@ -40,7 +40,50 @@ static PetscErrorCode MatTCSumBlocksLocal(Mat A, PetscInt bs, const tc_backend *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same for a sequential matrix, if the device has its values or is to have them */
+/* Does a matrix of the host consist of such blocks in the rows from `row` on? Their sums, too */
+static PetscBool MatTCSumBlockRow(PetscInt row, PetscInt bs, const PetscInt ia[], const PetscInt ja[], const PetscScalar values[], PetscScalar sums[])
+{
+  const PetscInt first = ia[row], length = ia[row + 1] - first;
+
+  if (length % bs) return PETSC_FALSE;
+  for (PetscInt r = 1; r < bs; r++) {
+    if (ia[row + r + 1] - ia[row + r] != length) return PETSC_FALSE;
+  }
+  for (PetscInt b = 0; b < length; b += bs) {
+    const PetscInt column = ja[first + b];
+    PetscScalar    sum    = 0;
+
+    if (column % bs) return PETSC_FALSE;
+    for (PetscInt r = 0; r < bs; r++) {
+      for (PetscInt c = 0, from = first + r * length + b; c < bs; c++) {
+        if (ja[from + c] != column + c) return PETSC_FALSE;
+        sum += PetscAbsScalar(values[from + c]);
+      }
+    }
+    sums[b / bs] = sum;
+  }
+  return PETSC_TRUE;
+}
+
+static PetscErrorCode MatTCSumBlocksOnHost(Mat A, PetscInt bs, PetscScalar **sums)
+{
+  const PetscInt    *ia, *ja;
+  const PetscScalar *values;
+  PetscInt           m;
+  PetscBool          regular;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &regular));
+  PetscCall(MatSeqAIJGetArrayRead(A, &values));
+  if (regular) PetscCall(PetscMalloc1(ia[m] / bs / bs, sums));
+  for (PetscInt row = 0; row < m && regular; row += bs) regular = MatTCSumBlockRow(row, bs, ia, ja, values, *sums + ia[row] / bs / bs);
+  if (!regular) PetscCall(PetscFree(*sums));
+  PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
+  PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &regular));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same for a sequential matrix, where it multiplies */
 static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt bs, PetscScalar **sums)
 {
   const tc_backend *backend;
@@ -54,7 +97,9 @@ static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt bs, 
   PetscCall(MatGetLocalSize(A, &m, &n));
   if (!tc || m != n || m % bs || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
-  if (usable && backend->collapse && (PetscInt64)bs * bs <= key.nnz) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, sums));
+  if (!usable || (PetscInt64)bs * bs > key.nnz) PetscFunctionReturn(PETSC_SUCCESS);
+  if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, sums));
+  else PetscCall(MatTCSumBlocksOnHost(A, bs, sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -190,7 +235,7 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
     PetscCall((*parent->create_graph)(A, symmetrize, scale, filter, num, index, graph));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph on the GPU\n", bs));
+  PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph\n", bs));
   PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
   adds = (PetscBool)(symmetrize && !(set && symmetric));
   PetscCall(MatTCGraphGetPattern(A, bs, &n, &row, &col));
