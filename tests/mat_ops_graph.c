@@ -5,19 +5,28 @@
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
+typedef enum {
+  WHOLE,
+  GAP,  /* a row lacks an entry */
+  MOVED /* or has one in another column */
+} Flaw;
+
 typedef struct {
-  const char *name, *generator; /* NULL: BlocksOfTwo() */
+  const char *name, *generator; /* NULL: BlocksOfTwo(), or Circle() */
   PetscInt    size, bs;
-  PetscBool   gap; /* a block lacks an entry */
+  Flaw        flaw;
 } GraphCase;
 
 static const GraphCase cases[] = {
-  {"blocks of 3", "elasticity", 5, 3, PETSC_FALSE},
-  {"blocks of 3, one of which has a gap", "elasticity", 5, 3, PETSC_TRUE},
-  {"blocks of 2", NULL, 0, 2, PETSC_FALSE},
-  {"no blocks", "stencil7", 6, 1, PETSC_FALSE},
-  {"no blocks, an entry has no counterpart", "stencil7", 6, 1, PETSC_TRUE},
-  {"rows that are no blocks", "stencil7", 6, 2, PETSC_FALSE},
+  {"blocks of 3", "elasticity", 5, 3, WHOLE},
+  {"blocks of 3, one of which has a gap", "elasticity", 5, 3, GAP},
+  {"blocks of 3, one of which has an entry elsewhere", "elasticity", 5, 3, MOVED},
+  {"blocks of 2", NULL, 0, 2, WHOLE},
+  {"no blocks", "stencil7", 6, 1, WHOLE},
+  {"no blocks, an entry has no counterpart", "stencil7", 6, 1, GAP},
+  {"no blocks, an entry elsewhere", "stencil7", 6, 1, MOVED},
+  {"a circle, with as many entries in each column as in its row", NULL, 0, 1, WHOLE},
+  {"rows that are no blocks", "stencil7", 6, 2, WHOLE},
 };
 
 /* Every entry of a 7-point stencil as a block of 2 x 2, random values */
@@ -38,6 +47,25 @@ static PetscErrorCode BlocksOfTwo(tc_matrix *S)
     }
   }
   tc_matrix_free(&G);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Row i has entries in columns i and i + 1, the last one in the first column */
+static PetscErrorCode Circle(tc_matrix *S)
+{
+  enum { ROWS = 50 };
+
+  PetscFunctionBeginUser;
+  PetscCheck(tc_matrix_create(ROWS, ROWS, 2 * ROWS, S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  for (int32_t i = 0; i < ROWS; i++) {
+    const int32_t next = (i + 1) % ROWS;
+
+    S->row_ptr[i + 1] = 2 * (i + 1);
+    S->col[2 * i]     = PetscMin(i, next);
+    S->col[2 * i + 1] = PetscMax(i, next);
+    S->val[2 * i]     = 1.0 + i;
+    S->val[2 * i + 1] = -0.3 * i;
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -63,8 +91,9 @@ static PetscErrorCode CheckCase(const GraphCase *c, PetscBool symmetric, PetscBo
 
   PetscFunctionBeginUser;
   if (c->generator) PetscCall(MatTestGenerate(c->generator, c->size, &S));
-  else PetscCall(BlocksOfTwo(&S));
-  if (c->gap) TakeOut(&S, S.num_rows / 2);
+  else PetscCall((c->bs > 1 ? BlocksOfTwo : Circle)(&S));
+  if (c->flaw == GAP) TakeOut(&S, S.num_rows / 2);
+  if (c->flaw == MOVED) S.col[S.row_ptr[S.num_rows / 2 + 1] - 1] = S.num_cols - 1; /* the last one of a row, whose columns stay in order */
   for (int s = 0; s < 2; s++) {
     PetscCall(MatTestCreateBlocked(&S, s ? MATAIJ : MATAIJTCCUSPARSE, c->bs, &A[s]));
     if (symmetric) PetscCall(MatSetOption(A[s], MAT_SYMMETRIC, PETSC_TRUE));
