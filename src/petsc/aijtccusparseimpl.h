@@ -225,8 +225,23 @@ PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, c
 PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
+/* Rows of a graph, of a sequential matrix or of a block of a parallel one: an entry for each block */
+typedef struct {
+  PetscInt     num;
+  PetscInt    *row, *col; /* [num + 1], [row[num]] */
+  PetscScalar *sums;      /* of absolute values, [row[num]] */
+} MatTCGraphPart;
+
 /* graph.c */
+PETSC_INTERN PetscErrorCode MatTCGraphPartGet(Mat, PetscInt, MatTCGraphPart *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCGraphPartDestroy(MatTCGraphPart *);
+PETSC_INTERN PetscErrorCode MatTCGraphPartLeaveTo(MatTCGraphPart *, Mat);
+PETSC_INTERN void           MatTCGraphGetScale(const MatTCGraphPart *, PetscScalar[]);
+PETSC_INTERN void           MatTCGraphScale(MatTCGraphPart *, const PetscScalar[], const PetscScalar[]);
 PETSC_INTERN PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat, PetscBool, PetscBool, PetscReal, PetscInt, PetscInt[], Mat *);
+
+/* graph_parallel.c */
+PETSC_INTERN PetscErrorCode MatTCCreateGraphParallel(Mat, const Mat_AIJTCCUSPARSE *, PetscInt, PetscBool, PetscBool, Mat *, PetscBool *);
 
 /* hugepages.c */
 PETSC_INTERN PetscErrorCode MatTCHugePagesFrom(Mat);

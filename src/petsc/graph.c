@@ -83,54 +83,87 @@ static PetscErrorCode MatTCSumBlocksOnHost(Mat A, PetscInt bs, PetscScalar **sum
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same for a sequential matrix, where it multiplies */
-static PetscErrorCode MatTCSumBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, PetscInt bs, PetscScalar **sums)
-{
-  const tc_backend *backend;
-  tc_key            key;
-  tc_stream         stream;
-  PetscInt          m, n;
-  PetscBool         usable;
-
-  PetscFunctionBegin;
-  *sums = NULL;
-  PetscCall(MatGetLocalSize(A, &m, &n));
-  if (!tc || m != n || m % bs || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
-  if (!usable || (PetscInt64)bs * bs > key.nnz) PetscFunctionReturn(PETSC_SUCCESS);
-  if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, sums));
-  else PetscCall(MatTCSumBlocksOnHost(A, bs, sums));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The pattern with an entry for each block; PetscFree() both */
-static PetscErrorCode MatTCGraphGetPattern(Mat A, PetscInt bs, PetscInt *num, PetscInt **row, PetscInt **col)
+/* Rows and columns, one for each block */
+static PetscErrorCode MatTCGraphGetPattern(Mat A, PetscInt bs, MatTCGraphPart *part)
 {
   const PetscInt *ia, *ja;
-  PetscInt        m, n;
+  PetscInt        m;
   PetscBool       done;
 
   PetscFunctionBegin;
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
   PetscCheck(done, PetscObjectComm((PetscObject)A), PETSC_ERR_PLIB, "A matrix of type %s does not give its rows", ((PetscObject)A)->type_name);
-  n = m / bs;
-  PetscCall(PetscMalloc1(n + 1, row));
-  PetscCall(PetscMalloc1(ia[m] / bs / bs, col));
-  (*row)[0] = 0;
-  for (PetscInt i = 0; i < n; i++) {
-    (*row)[i + 1] = ia[(i + 1) * bs] / bs / bs;
-    for (PetscInt k = (*row)[i]; k < (*row)[i + 1]; k++) (*col)[k] = ja[ia[i * bs] + (k - (*row)[i]) * bs] / bs;
+  part->num = m / bs;
+  PetscCall(PetscMalloc1(part->num + 1, &part->row));
+  PetscCall(PetscMalloc1(ia[m] / bs / bs, &part->col));
+  part->row[0] = 0;
+  for (PetscInt i = 0; i < part->num; i++) {
+    part->row[i + 1] = ia[(i + 1) * bs] / bs / bs;
+    for (PetscInt k = part->row[i]; k < part->row[i + 1]; k++) part->col[k] = ja[ia[i * bs] + (k - part->row[i]) * bs] / bs;
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &done));
-  *num = n;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  The graph of a sequential matrix, where that multiplies, or of a block of a parallel one; give it back with MatTCGraphPartDestroy(). `regular` is false if there is none, as the matrix does not consist of blocks of that
+  size, or something has failed. Not collective
+*/
+PetscErrorCode MatTCGraphPartGet(Mat A, PetscInt bs, MatTCGraphPart *part, PetscBool *regular)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  const tc_backend  *backend;
+  tc_key             key;
+  tc_stream          stream;
+  PetscInt           m, n;
+  PetscBool          usable;
+
+  PetscFunctionBegin;
+  *regular = PETSC_FALSE;
+  PetscCall(PetscMemzero(part, sizeof(*part)));
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  if (!tc || m % bs || n % bs || MatTCSparesDevice(A, tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetKey(A, tc, &key));
+  if (key.nnz > 0) {
+    PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
+    if (!usable || (PetscInt64)bs * bs > key.nnz) PetscFunctionReturn(PETSC_SUCCESS);
+    if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, &part->sums));
+    else PetscCall(MatTCSumBlocksOnHost(A, bs, &part->sums));
+    if (!part->sums) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph\n", bs));
+  }
+  PetscCall(MatTCGraphGetPattern(A, bs, part));
+  *regular = PETSC_TRUE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCGraphPartDestroy(MatTCGraphPart *part)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscFree(part->row));
+  PetscCall(PetscFree(part->col));
+  PetscCall(PetscFree(part->sums));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has the arrays go with a matrix that was made of them */
+PetscErrorCode MatTCGraphPartLeaveTo(MatTCGraphPart *part, Mat G)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectContainerCompose((PetscObject)G, "MatAIJTCCUSPARSE_graph_row", part->row, PetscCtxDestroyDefault));
+  PetscCall(PetscObjectContainerCompose((PetscObject)G, "MatAIJTCCUSPARSE_graph_col", part->col, PetscCtxDestroyDefault));
+  PetscCall(PetscObjectContainerCompose((PetscObject)G, "MatAIJTCCUSPARSE_graph_sums", part->sums, PetscCtxDestroyDefault));
+  PetscCall(PetscMemzero(part, sizeof(*part)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Adds the transpose to it, if that has the same pattern */
-static PetscErrorCode MatTCGraphAddTranspose(PetscInt n, const PetscInt row[], const PetscInt col[], PetscScalar **sums, PetscBool *same)
+static PetscErrorCode MatTCGraphAddTranspose(MatTCGraphPart *part, PetscBool *same)
 {
-  PetscInt    *next; /* of each column, read as a row: where its entry for the row at hand is, if it has one */
-  PetscScalar *both;
+  const PetscInt n = part->num, *row = part->row, *col = part->col;
+  PetscInt      *next; /* of each column, read as a row: where its entry for the row at hand is, if it has one */
+  PetscScalar   *both;
 
   PetscFunctionBegin;
   *same = PETSC_TRUE;
@@ -145,50 +178,73 @@ static PetscErrorCode MatTCGraphAddTranspose(PetscInt n, const PetscInt row[], c
         *same = PETSC_FALSE;
         break;
       }
-      both[k] = (*sums)[k] + (*sums)[at];
+      both[k] = part->sums[k] + part->sums[at];
     }
   }
   PetscCall(PetscFree(next));
   if (*same) {
-    PetscCall(PetscFree(*sums));
-    *sums = both;
+    PetscCall(PetscFree(part->sums));
+    part->sums = both;
   } else PetscCall(PetscFree(both));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Ones on the diagonal, in PETSc's order: by rows, then by columns; what has no diagonal becomes zeros */
-static PetscErrorCode MatTCGraphScaleArrays(PetscInt n, const PetscInt row[], const PetscInt col[], PetscScalar sums[])
+/* What makes ones of the diagonal, times itself; zeros for what has none. `scale` [num] */
+void MatTCGraphGetScale(const MatTCGraphPart *part, PetscScalar scale[])
 {
-  PetscScalar *scale;
-
-  PetscFunctionBegin;
-  PetscCall(PetscCalloc1(n, &scale));
-  for (PetscInt i = 0; i < n; i++) {
-    for (PetscInt k = row[i]; k < row[i + 1]; k++) {
-      if (col[k] == i && sums[k] != 0.0) scale[i] = PetscSqrtScalar(PetscAbsScalar(1.0 / sums[k]));
+  for (PetscInt i = 0; i < part->num; i++) {
+    scale[i] = 0;
+    for (PetscInt k = part->row[i]; k < part->row[i + 1]; k++) {
+      if (part->col[k] == i && part->sums[k] != 0.0) scale[i] = PetscSqrtScalar(PetscAbsScalar(1.0 / part->sums[k]));
     }
   }
-  for (PetscInt i = 0; i < n; i++) {
-    for (PetscInt k = row[i]; k < row[i + 1]; k++) sums[k] = sums[k] * scale[i] * scale[col[k]];
+}
+
+/* In PETSc's order: by rows, then by columns */
+void MatTCGraphScale(MatTCGraphPart *part, const PetscScalar rows[], const PetscScalar cols[])
+{
+  for (PetscInt i = 0; i < part->num; i++) {
+    for (PetscInt k = part->row[i]; k < part->row[i + 1]; k++) part->sums[k] = part->sums[k] * rows[i] * cols[part->col[k]];
   }
-  PetscCall(PetscFree(scale));
-  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* A matrix of the type of A over these arrays, which go with it */
-static PetscErrorCode MatTCGraphCreate(Mat A, PetscInt n, PetscInt row[], PetscInt col[], PetscScalar sums[], Mat *G)
+static PetscErrorCode MatTCGraphCreate(Mat A, MatTCGraphPart *part, Mat *G)
 {
   MatType type;
 
   PetscFunctionBegin;
-  PetscCall(MatCreateSeqAIJWithArrays(PetscObjectComm((PetscObject)A), n, n, row, col, sums, G));
-  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_row", row, PetscCtxDestroyDefault));
-  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_col", col, PetscCtxDestroyDefault));
-  PetscCall(PetscObjectContainerCompose((PetscObject)*G, "MatAIJTCCUSPARSE_graph_sums", sums, PetscCtxDestroyDefault));
+  PetscCall(MatCreateSeqAIJWithArrays(PetscObjectComm((PetscObject)A), part->num, part->num, part->row, part->col, part->sums, G));
+  PetscCall(MatTCGraphPartLeaveTo(part, *G));
   PetscCall(MatGetType(A, &type));
   PetscCall(MatConvert(*G, type, MAT_INPLACE_MATRIX, G));
-  PetscCall(MatSetOption(*G, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
-  PetscCall(MatSetOption(*G, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The graph of a sequential matrix; NULL if it is the parent's. `left` becomes true if the transpose is still to be added, and then to be scaled. */
+static PetscErrorCode MatTCCreateGraphLocal(Mat A, PetscInt bs, PetscBool adds, PetscBool scale, Mat *graph, PetscBool *left)
+{
+  MatTCGraphPart part;
+  PetscInt       m, n;
+  PetscBool      ours, same = PETSC_TRUE;
+
+  PetscFunctionBegin;
+  *graph = NULL;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGraphPartGet(A, bs, &part, &ours));
+  if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
+  if (adds) PetscCall(MatTCGraphAddTranspose(&part, &same));
+  if (scale && same) {
+    PetscScalar *by;
+
+    PetscCall(PetscMalloc1(m / bs, &by));
+    MatTCGraphGetScale(&part, by);
+    MatTCGraphScale(&part, by, by);
+    PetscCall(PetscFree(by));
+  }
+  PetscCall(MatTCGraphCreate(A, &part, graph));
+  *left = (PetscBool)!same;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -204,7 +260,7 @@ static PetscErrorCode MatTCGraphSymmetrize(Mat G)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCGraphScale(Mat G)
+static PetscErrorCode MatTCGraphScaleByDiagonal(Mat G)
 {
   Vec diagonal;
 
@@ -222,30 +278,30 @@ PetscErrorCode MatCreateGraph_AIJTCCUSPARSE(Mat A, PetscBool symmetrize, PetscBo
 {
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
-  PetscScalar       *sums = NULL;
-  PetscInt           bs, n = 0, *row, *col;
-  PetscBool          set, symmetric, adds, same = PETSC_TRUE;
+  PetscInt           bs;
+  PetscBool          set, symmetric, adds, left;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (filter < 0 && num == 0 && (bs > 1 || scale)) PetscCall(MatTCSumBlocks(A, tc, bs, &sums));
-  if (!sums) {
+  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
+  adds   = (PetscBool)(symmetrize && !(set && symmetric));
+  *graph = NULL;
+  if (tc && filter < 0 && num == 0 && (bs > 1 || scale)) {
+    if (tc->parent->mpi) PetscCall(MatTCCreateGraphParallel(A, tc, bs, adds, scale, graph, &left));
+    else PetscCall(MatTCCreateGraphLocal(A, bs, adds, scale, graph, &left));
+  }
+  if (!*graph) {
     PetscCall(MatTCParentOf(A, &parent));
     PetscCall((*parent->create_graph)(A, symmetrize, scale, filter, num, index, graph));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph\n", bs));
-  PetscCall(MatIsSymmetricKnown(A, &set, &symmetric));
-  adds = (PetscBool)(symmetrize && !(set && symmetric));
-  PetscCall(MatTCGraphGetPattern(A, bs, &n, &row, &col));
-  if (adds) PetscCall(MatTCGraphAddTranspose(n, row, col, &sums, &same));
-  if (scale && same) PetscCall(MatTCGraphScaleArrays(n, row, col, sums));
-  PetscCall(MatTCGraphCreate(A, n, row, col, sums, graph));
-  if (!same) PetscCall(MatTCGraphSymmetrize(*graph));
+  PetscCall(MatSetOption(*graph, MAT_NEW_NONZERO_LOCATION_ERR, PETSC_FALSE));
+  PetscCall(MatSetOption(*graph, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_TRUE));
+  if (left) PetscCall(MatTCGraphSymmetrize(*graph));
   if (symmetrize) PetscCall(MatSetOption(*graph, MAT_SYMMETRIC, PETSC_TRUE));
   else PetscCall(MatPropagateSymmetryOptions(A, *graph));
-  if (scale && !same) PetscCall(MatTCGraphScale(*graph));
+  if (scale && left) PetscCall(MatTCGraphScaleByDiagonal(*graph));
   PetscCall(MatViewFromOptions(*graph, NULL, "-mat_graph_view"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

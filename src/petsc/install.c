@@ -304,7 +304,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
     PetscCall(MatSetOperation(A, overrides[i].op, overrides[i].f));
   }
   if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
-  if (!parent->mpi) *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
+  *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
