@@ -238,15 +238,19 @@ static PetscErrorCode KernelOf(const Bench *B, Mat M, const tc_kernel **kernel)
 static PetscErrorCode Settle(const Bench *B, const BenchCandidate *C, PetscBool *straight)
 {
   enum { SETTLED = 128 };
-  PetscInt64 before, after;
-  double     seconds;
+  const double trial = 8e-6 * TC_TRIAL_COST_US; // seconds, which are the least that the parent can take eight times
+  PetscInt64   before, after;
+  double       seconds, spent = 0;
 
   PetscFunctionBeginUser;
   if (!B->settings->cuda) {
     PetscCall(MatAIJTCCUSPARSESetDefer(C->mat, PETSC_TRUE));
     PetscCall(BenchForgetPacked(C->mat));
   }
-  PetscCall(BenchTimeProducts(B, C, B->settings->cuda ? TC_TRIAL_PRODUCTS : SETTLED, &seconds));
+  do {
+    PetscCall(BenchTimeProducts(B, C, B->settings->cuda ? TC_TRIAL_PRODUCTS : SETTLED, &seconds));
+    spent += seconds;
+  } while (B->settings->cuda && spent < trial);
   PetscCall(MatAIJTCCUSPARSEGetStraightProducts(C->mat, &before));
   PetscCall(BenchTimeProducts(B, C, 1, &seconds));
   PetscCall(MatAIJTCCUSPARSEGetStraightProducts(C->mat, &after));

@@ -314,5 +314,6 @@ int main(int argc, char **args)
   PetscCall(CheckRefused());
   PetscCall(CheckStreams());
   PetscCall(CheckGraphs());
+  PetscCall(CheckSparseProducts());
   return MatTestEnd();
 }

@@ -13,5 +13,8 @@ PetscErrorCode CheckStreams(void);
 /* mat_ops_graph.c: MatCreateGraph() */
 PetscErrorCode CheckGraphs(void);
 
+/* mat_ops_sparse.c: products of sparse matrices */
+PetscErrorCode CheckSparseProducts(void);
+
 /* mat_ops_refused.c: arguments that no product can have, settings that there are not; and the operations that are logged */
 PetscErrorCode CheckRefused(void);

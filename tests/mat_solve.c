@@ -79,6 +79,29 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same with GAMG and with MATAIJ, which is the host's alone; without smoothed prolongators these come from the host, with them the GPU makes them */
+static PetscErrorCode TestAggregation(const char smooths[])
+{
+  Mat                A;
+  KSP                ksp;
+  PetscInt           its[2];
+  KSPConvergedReason reason[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscOptionsSetValue(NULL, "-gamg_pc_gamg_agg_nsmooths", smooths));
+  for (int m = 0; m < 2; m++) {
+    PetscCall(Laplacian(16, m ? MATAIJ : MATAIJTCCUSPARSE, &A));
+    PetscCall(Solve(A, "gamg_", &ksp));
+    PetscCall(KSPGetIterationNumber(ksp, &its[m]));
+    PetscCall(KSPGetConvergedReason(ksp, &reason[m]));
+    PetscCall(KSPDestroy(&ksp));
+    PetscCall(MatDestroy(&A));
+  }
+  PetscCall(PetscOptionsClearValue(NULL, "-gamg_pc_gamg_agg_nsmooths"));
+  PetscCall(MatTestFact((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 1 && reason[0] > 0 && reason[1] > 0), "CG and GAMG, %s smoothing steps: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, smooths, its[0], MATAIJ, its[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Solvers that multiply with the transpose as well: it is packed once, and iterations agree but for roundings */
 static PetscErrorCode TestTransposed(const char prefix[], const char what[])
 {
@@ -365,6 +388,8 @@ int main(int argc, char **args)
   PetscCall(TestKrylov("cg_", "CG and Jacobi"));
   PetscCall(TestKrylov("gmres_", "GMRES"));
   PetscCall(TestKrylov("gamg_", "CG and GAMG"));
+  PetscCall(TestAggregation("0"));
+  PetscCall(TestAggregation("1"));
   PetscCall(TestTransposed("bicg_", "BiCG"));
   PetscCall(TestTransposed("lsqr_", "LSQR"));
   PetscCall(TestSolveAgain());

@@ -406,14 +406,15 @@ PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat A)
+PetscErrorCode MatAIJTCCUSPARSESetTrials(Mat A, PetscBool lose)
 {
   Mat_AIJTCCUSPARSE *tc;
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCheck(tc && !tc->parent->mpi, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not sequential and of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
-  tc->lose_trials = PETSC_TRUE;
+  tc->early_trials = PETSC_TRUE;
+  tc->lose_trials  = lose;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -135,7 +135,7 @@ typedef struct {
   MatTCDense         dense;
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
-  PetscBool          lose_trials; /* for tests */
+  PetscBool          early_trials, lose_trials; /* for tests: soon, and the parent wins */
   MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
@@ -169,6 +169,7 @@ PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
 PETSC_INTERN PetscBool      MatTCIsPropagating(void);
+PETSC_INTERN PetscBool      MatTCMayBeOnGPUAlone(void);
 PETSC_INTERN void           MatTCParentReset(void);
 
 /* context.c */
@@ -397,4 +398,4 @@ PETSC_INTERN PetscErrorCode MatView_AIJTCCUSPARSE(Mat, PetscViewer);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
 /* Lets tests have cuSPARSE win the trials of a sequential matrix of ours, whatever is measured; not collective */
-PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSELoseTrials(Mat);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetTrials(Mat, PetscBool);

@@ -127,9 +127,9 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   status = probe.cuda->warm_up(MATTC_SCALAR);
   PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
   if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
-  if (sizeof(MatTCDeviceId) > sizeof(int32_t) || !MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* with 64-bit ids a set-up of GAMG behind it has failed once; the other has to end it */
+  if (!MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* which ends it, before the first product */
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  status = probe.cuda->load_products_begin(MATTC_SCALAR, 0, size);
+  status = probe.cuda->load_products_begin(MATTC_SCALAR, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
   if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse loads what products of sparse matrices need, in a thread of its own\n"));
   else PetscCall(PetscInfo(A, "aijtccusparse does not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -56,6 +56,16 @@ static inline PetscBool MatTCIsProduct(Mat A)
   return (PetscBool)(A->product != NULL);
 }
 
+/*
+  The parent on the GPU computes values in the symbolic phase already. It takes them for the result where both factors have their values on both sides, which goes for one that is itself a product whose values are
+  yet to come: they are sent from the host, where nobody has written them. So P^T A P was wrong if the values of A were the GPU's alone, and those of P on both sides (3.26.1, docs/performance.md, "Defects of others").
+  With this, called while the result is created, its values are those of the numeric phase then.
+*/
+static inline void MatTCProductComputesLater(Mat C)
+{
+  if (!C->product->A->assembled || (C->product->B && !C->product->B->assembled)) C->product->api_user = PETSC_FALSE;
+}
+
 /* What destroys the data of a product gets the data, later the address of the pointer to them */
 #if PETSC_VERSION_LT(3, 25, 0)
 typedef void *MatTCProductData;

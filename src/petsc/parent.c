@@ -155,7 +155,10 @@ static struct {
 static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
 {
   PetscFunctionBegin;
-  if (MatTCIsProduct(A)) MatTCFinishLoading();
+  if (MatTCIsProduct(A)) {
+    MatTCFinishLoading();
+    MatTCProductComputesLater(A);
+  }
   PetscCall((*parent->create)(A));
   PetscCall(MatTCInstall(A, NULL));
   PetscCall(MatSetOperation(A, MATOP_CONVERT_FROM, NULL));
@@ -231,6 +234,12 @@ PetscErrorCode MatTCPropagateFrom(Mat A, PetscBool cuda)
 }
 
 PetscBool MatTCIsPropagating(void)
+{
+  return propagation.on;
+}
+
+/* May values be the GPU's alone where the parent would have them on the host, too? Its products P^T A P are wrong then (MatTCProductComputesLater()) unless their results are created above. */
+PetscBool MatTCMayBeOnGPUAlone(void)
 {
   return propagation.on;
 }

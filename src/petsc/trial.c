@@ -1,6 +1,6 @@
 /*
-  The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, by MatMult(), MatMultAdd() or MatResidual(), MatMult() and the
-  parent's, which is cuSPARSE's, are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be
+  The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, by MatMult(), MatMultAdd() or MatResidual(), for that to have taken as long as
+  a trial does, MatMult() and the parent's, which is cuSPARSE's, are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be
   faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are the parent's; a product with a dense block packs it again if it
   wants it.
 */
@@ -149,7 +149,7 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
     if (tc->lose_trials) result.theirs = 1;
     side->trial.result = result;
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
-    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %d products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", TC_TRIAL_PRODUCTS, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
+    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %" PetscInt_FMT " products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", side->trial.products, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
                         result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
     if (result.theirs) tc_plan_unpack(side->plan, stream);
   } else {
@@ -206,6 +206,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z
     trial->pattern = counters.rebuilds;
   }
   if (trial->timed || ++trial->products < TC_TRIAL_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc->early_trials && (double)trial->products * tc_plan_parent_floor_ms(side->plan) < TC_TRIAL_COST_US / 1000.0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCIsOnDevice(x, &x_device));
   PetscCall(MatTCIsOnDevice(z, &z_device));
   if (!x_device || !z_device || backend->capturing(stream) || backend->capturing(MatTCGetParentStream())) PetscFunctionReturn(PETSC_SUCCESS);

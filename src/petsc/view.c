@@ -65,8 +65,8 @@ static PetscErrorCode MatTCViewTrial(const MatTCSide *side, PetscViewer viewer)
   PetscFunctionBegin;
   if (result->break_even > 0) PetscCall(PetscSNPrintf(worth, sizeof(worth), "is paid off after %.0f products", ceil(result->break_even)));
   if (result->theirs_ms > 0) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  timed after %d products: %.4g ms, cuSPARSE %s%.4g ms, noise %.2g ms; conversion, %.4g ms, %s\n", TC_TRIAL_PRODUCTS, result->ours_ms, result->bound ? "at least " : "", result->theirs_ms, result->noise_ms, side->conversion_ms, worth));
-  } else PetscCall(PetscViewerASCIIPrintf(viewer, "  could not be timed after %d products\n", TC_TRIAL_PRODUCTS));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  timed after %" PetscInt_FMT " products: %.4g ms, cuSPARSE %s%.4g ms, noise %.2g ms; conversion, %.4g ms, %s\n", side->trial.products, result->ours_ms, result->bound ? "at least " : "", result->theirs_ms, result->noise_ms, side->conversion_ms, worth));
+  } else PetscCall(PetscViewerASCIIPrintf(viewer, "  could not be timed after %" PetscInt_FMT " products\n", side->trial.products));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -105,6 +105,7 @@ static PetscErrorCode MatTCViewSide(const Mat_AIJTCCUSPARSE *tc, const char name
   if (words && words->plan && words->trial.timed) PetscCall(MatTCViewTrial(words, viewer));
   else if (words && words->plan && !name[0] && tc_plan_kernel(words->plan)) {
     if (MatTCMayTry(tc, words) && !tc_plan_in_doubt(words->plan)) PetscCall(PetscViewerASCIIPrintf(viewer, "  not timed against cuSPARSE, which has never been faster where columns are packed so tightly\n"));
+    else if (MatTCMayTry(tc, words)) PetscCall(PetscViewerASCIIPrintf(viewer, "  will be timed against cuSPARSE, when products have taken as long as that does\n"));
     PetscCall(MatTCViewModel(words, viewer));
   }
   if (total[SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  %sMatMult() of %" PetscInt64_FMT " local matrices left to cuSPARSE, which was faster: the bits are cuSPARSE's, and what was packed for it was given back\n", name, total[SUM_LOST]));

@@ -7,7 +7,8 @@
 
 enum {
   TC_MAX_WHY        = 160,
-  TC_TRIAL_PRODUCTS = 32, // products of a pattern before it is worth timing
+  TC_TRIAL_PRODUCTS = 32, // products of a pattern, at least, before it is worth timing
+  TC_TRIAL_COST_US  = 8000, // and what they must have taken: as much as the first trial of a process, 6.6 to 9 ms, most of which is cuSPARSE being loaded and prepared
   TC_TRIAL_ENTRIES  = 1000000, // from which on sums in place count, too: off-diagonal blocks have no other products, and small ones are over before cuSPARSE would be called
   TC_TRIAL_FIRST    = 2,  // of ours, which tell how many make a group
   TC_TRIAL_ROUNDS   = 3,  // groups of each that count

@@ -1,0 +1,108 @@
+/*
+  Products of sparse matrices, which are the parent's: right wherever the values of the factors are, on the GPU alone, too, and of a matrix that was changed there.
+*/
+#include "mat_ops.h"
+
+typedef PetscErrorCode (*SparseProduct)(Mat, Mat, MatReuse, Mat *);
+
+static PetscErrorCode AP(Mat A, Mat P, MatReuse reuse, Mat *C)
+{
+  return MatMatMult(A, P, reuse, PETSC_CURRENT, C);
+}
+
+static PetscErrorCode PtA(Mat A, Mat P, MatReuse reuse, Mat *C)
+{
+  return MatTransposeMatMult(P, A, reuse, PETSC_CURRENT, C);
+}
+
+static PetscErrorCode PtAP(Mat A, Mat P, MatReuse reuse, Mat *C)
+{
+  return MatPtAP(A, P, reuse, PETSC_CURRENT, C);
+}
+
+static PetscErrorCode AAP(Mat A, Mat P, MatReuse reuse, Mat *C)
+{
+  return MatMatMatMult(A, A, P, reuse, PETSC_CURRENT, C);
+}
+
+static const struct {
+  const char   *name;
+  SparseProduct product;
+} products[] = {
+  {"A P",     AP  },
+  {"P^T A",   PtA },
+  {"P^T A P", PtAP},
+  {"A A P",   AAP },
+};
+
+/* Of positive values, so that whatever is added up is as good as each sum */
+static PetscErrorCode CreatePositive(const char generator[], PetscInt size, Mat M[2])
+{
+  tc_matrix S;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestGenerate(generator, size, &S));
+  for (int64_t e = 0; e < S.nnz; e++) S.val[e] = fabs(S.val[e]) + 0.5;
+  for (int s = 0; s < 2; s++) PetscCall(MatTestCreate(&S, s ? MATAIJ : MATAIJTCCUSPARSE, &M[s]));
+  tc_matrix_free(&S);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Sums of positive numbers: of no more than three factors and `terms` terms, twice in a row, in any order; then the norm of the difference is within that part of the norm */
+static PetscErrorCode SameMatrix(Mat C, Mat expected, PetscInt terms, PetscBool *same)
+{
+  Mat       D;
+  PetscReal difference, norm;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatConvert(C, MATAIJ, MAT_INITIAL_MATRIX, &D));
+  PetscCall(MatAXPY(D, -1.0, expected, DIFFERENT_NONZERO_PATTERN));
+  PetscCall(MatNorm(D, NORM_FROBENIUS, &difference));
+  PetscCall(MatNorm(expected, NORM_FROBENIUS, &norm));
+  *same = (PetscBool)(norm > 0 && difference <= 2 * (2 * (PetscReal)terms + 3) * PETSC_MACHINE_EPSILON * norm);
+  PetscCall(MatDestroy(&D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The matrix is changed between two products, so that its values are the GPU's alone, if there is one */
+static PetscErrorCode CheckProduct(int p, PetscBool changed)
+{
+  Mat       A[2], P[2], C[2];
+  PetscInt  rows;
+  PetscBool right, same[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(CreatePositive("stencil7", 6, A));
+  PetscCall(CreatePositive("interpolation", 3, P));
+  PetscCall(MatGetSize(A[0], &rows, NULL));
+  PetscCall(MatTestSameProduct(A[0], A[1], &right)); /* sends the values to the GPU */
+  PetscCall(MatTestSameProduct(P[0], P[1], &right));
+  for (int s = 0; s < 2 && changed; s++) {
+    PetscCall(MatScale(A[s], 3.0));
+    PetscCall(MatShift(A[s], 0.25));
+  }
+  for (int again = 0; again < 2; again++) {
+    for (int s = 0; s < 2; s++) {
+      if (again) PetscCall(MatScale(A[s], 1.7));
+      PetscCall((*products[p].product)(A[s], P[s], again ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &C[s]));
+    }
+    PetscCall(SameMatrix(C[0], C[1], rows, &same[again]));
+  }
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1]), "%s%s: %s, with new values %s", products[p].name, changed ? " of a matrix changed where it multiplies" : "", same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG"));
+  for (int s = 0; s < 2; s++) {
+    PetscCall(MatDestroy(&A[s]));
+    PetscCall(MatDestroy(&P[s]));
+    PetscCall(MatDestroy(&C[s]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode CheckSparseProducts(void)
+{
+  PetscFunctionBeginUser;
+  for (int p = 0; p < (int)PETSC_STATIC_ARRAY_LENGTH(products); p++) {
+    PetscCall(CheckProduct(p, PETSC_FALSE));
+    PetscCall(CheckProduct(p, PETSC_TRUE));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
