@@ -52,10 +52,9 @@ static PetscErrorCode Solve(Mat A, const char prefix[], KSP *ksp)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same solve with our type and with the parent's: iterations agree, ours counts 1 rebuild and no refill */
-static PetscErrorCode TestKrylov(const char prefix[], const char what[])
+/* The same solve with our type and with another: iterations agree, with the host's but for roundings; ours counts 1 rebuild and no refill */
+static PetscErrorCode TestKrylov(const char prefix[], const char what[], MatType other, PetscInt apart)
 {
-  MatType            parent;
   Mat                A;
   KSP                ksp;
   PetscInt           its[2];
@@ -63,9 +62,8 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[])
   MatTestCounts      counts = {0};
 
   PetscFunctionBeginUser;
-  PetscCall(ParentType(&parent));
   for (int m = 0; m < 2; m++) {
-    PetscCall(Laplacian(12, m ? parent : MATAIJTCCUSPARSE, &A));
+    PetscCall(Laplacian(12, m ? other : MATAIJTCCUSPARSE, &A));
     PetscCall(Solve(A, prefix, &ksp));
     PetscCall(KSPGetIterationNumber(ksp, &its[m]));
     PetscCall(KSPGetConvergedReason(ksp, &reason[m]));
@@ -73,32 +71,9 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[])
     PetscCall(KSPDestroy(&ksp));
     PetscCall(MatDestroy(&A));
   }
-  PetscCall(MatTestFact((PetscBool)(its[0] == its[1] && reason[0] == reason[1] && reason[0] > 0), "%s: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, what, its[0], parent, its[1]));
+  PetscCall(MatTestFact((PetscBool)(PetscAbsInt(its[0] - its[1]) <= apart && reason[0] == reason[1] && reason[0] > 0), "%s: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, what, its[0], other, its[1]));
   PetscCall(MatTestFact((PetscBool)(counts.rebuilds == 1 && counts.refills == 0 && counts.hits + 1 >= its[0]),
                         "%s: %" PetscInt64_FMT " rebuilds, %" PetscInt64_FMT " refills, %" PetscInt64_FMT " hits", what, counts.rebuilds, counts.refills, counts.hits));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The same with GAMG and with MATAIJ, which is the host's alone; without smoothed prolongators these come from the host, with them the GPU makes them */
-static PetscErrorCode TestAggregation(const char smooths[])
-{
-  Mat                A;
-  KSP                ksp;
-  PetscInt           its[2];
-  KSPConvergedReason reason[2];
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscOptionsSetValue(NULL, "-gamg_pc_gamg_agg_nsmooths", smooths));
-  for (int m = 0; m < 2; m++) {
-    PetscCall(Laplacian(16, m ? MATAIJ : MATAIJTCCUSPARSE, &A));
-    PetscCall(Solve(A, "gamg_", &ksp));
-    PetscCall(KSPGetIterationNumber(ksp, &its[m]));
-    PetscCall(KSPGetConvergedReason(ksp, &reason[m]));
-    PetscCall(KSPDestroy(&ksp));
-    PetscCall(MatDestroy(&A));
-  }
-  PetscCall(PetscOptionsClearValue(NULL, "-gamg_pc_gamg_agg_nsmooths"));
-  PetscCall(MatTestFact((PetscBool)(PetscAbsInt(its[0] - its[1]) <= 1 && reason[0] > 0 && reason[1] > 0), "CG and GAMG, %s smoothing steps: %" PetscInt_FMT " iterations, %s %" PetscInt_FMT, smooths, its[0], MATAIJ, its[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -378,18 +353,19 @@ static PetscErrorCode TestFieldSplit(void)
 int main(int argc, char **args)
 {
   PetscBool cuda;
+  MatType   parent;
 
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(MatTestHasCUDA(&cuda));
   if (cuda) PetscCall(PetscOptionsInsertString(NULL, "-mat_aijtccusparse_spmv hybrid")); /* counts are exact where nothing is chosen by time */
-  PetscCall(PetscOptionsInsertString(NULL, "-cg_ksp_type cg -cg_pc_type jacobi -gmres_ksp_type gmres -gmres_pc_type none -gamg_ksp_type cg -gamg_pc_type gamg"));
+  PetscCall(PetscOptionsInsertString(NULL, "-cg_ksp_type cg -cg_pc_type jacobi -gmres_ksp_type gmres -gmres_pc_type none -gamg_ksp_type cg -gamg_pc_type gamg -plain_ksp_type cg -plain_pc_type gamg -plain_pc_gamg_agg_nsmooths 0"));
   PetscCall(PetscOptionsInsertString(NULL, "-bicg_ksp_type bicg -bicg_pc_type jacobi -lsqr_ksp_type lsqr -lsqr_pc_type none -lsqr_ksp_max_it 1000 -newton_ksp_type gmres -newton_pc_type jacobi -steps_ksp_type gmres -steps_pc_type jacobi"));
   PetscCall(PetscOptionsInsertString(NULL, "-fields_ksp_type fgmres -fields_pc_type fieldsplit -fields_pc_fieldsplit_block_size 2 -fields_fieldsplit_pc_type jacobi"));
-  PetscCall(TestKrylov("cg_", "CG and Jacobi"));
-  PetscCall(TestKrylov("gmres_", "GMRES"));
-  PetscCall(TestKrylov("gamg_", "CG and GAMG"));
-  PetscCall(TestAggregation("0"));
-  PetscCall(TestAggregation("1"));
+  PetscCall(ParentType(&parent));
+  PetscCall(TestKrylov("cg_", "CG and Jacobi", parent, 0));
+  PetscCall(TestKrylov("gmres_", "GMRES", parent, 0));
+  PetscCall(TestKrylov("gamg_", "CG and GAMG", MATAIJ, 1)); /* what PETSc calls the parent is ours by now in set-ups, too */
+  PetscCall(TestKrylov("plain_", "CG and GAMG without smoothing steps", MATAIJ, 1));
   PetscCall(TestTransposed("bicg_", "BiCG"));
   PetscCall(TestTransposed("lsqr_", "LSQR"));
   PetscCall(TestSolveAgain());
