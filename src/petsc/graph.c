@@ -208,16 +208,25 @@ void MatTCGraphScale(MatTCGraphPart *part, const PetscScalar rows[], const Petsc
   }
 }
 
-/* A matrix of the type of A over these arrays, which go with it */
-static PetscErrorCode MatTCGraphCreate(Mat A, MatTCGraphPart *part, Mat *G)
+/* Makes it of the type of A, and ours if what that name creates is: what PETSc adds to it is, and MatHeaderMerge() makes one of both */
+PetscErrorCode MatTCGraphConvert(Mat A, Mat *G)
 {
   MatType type;
 
   PetscFunctionBegin;
-  PetscCall(MatCreateSeqAIJWithArrays(PetscObjectComm((PetscObject)A), part->num, part->num, part->row, part->col, part->sums, G));
-  PetscCall(MatTCGraphPartLeaveTo(part, *G));
   PetscCall(MatGetType(A, &type));
   PetscCall(MatConvert(*G, type, MAT_INPLACE_MATRIX, G));
+  if (MatTCIsPropagating()) PetscCall(MatTCInstall(*G, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A matrix of the type of A over these arrays, which go with it */
+static PetscErrorCode MatTCGraphCreate(Mat A, MatTCGraphPart *part, Mat *G)
+{
+  PetscFunctionBegin;
+  PetscCall(MatCreateSeqAIJWithArrays(PetscObjectComm((PetscObject)A), part->num, part->num, part->row, part->col, part->sums, G));
+  PetscCall(MatTCGraphPartLeaveTo(part, *G));
+  PetscCall(MatTCGraphConvert(A, G));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

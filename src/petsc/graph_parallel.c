@@ -41,15 +41,13 @@ static PetscErrorCode MatTCGraphCreateParallel(Mat A, MatTCGraphPart part[2], co
 {
   const PetscInt n = part[0].num;
   Mat            blocks[2];
-  MatType        type;
 
   PetscFunctionBegin;
   for (PetscInt k = 0; k < part[1].row[n]; k++) part[1].col[k] = ghosts[part[1].col[k]];
   PetscCall(MatCreateMPIAIJWithSplitArrays(PetscObjectComm((PetscObject)A), n, n, PETSC_DETERMINE, PETSC_DETERMINE, part[0].row, part[0].col, part[0].sums, part[1].row, part[1].col, part[1].sums, G));
   PetscCall(MatMPIAIJGetSeqAIJ(*G, &blocks[0], &blocks[1], NULL));
   for (int b = 0; b < 2; b++) PetscCall(MatTCGraphPartLeaveTo(&part[b], blocks[b]));
-  PetscCall(MatGetType(A, &type));
-  PetscCall(MatConvert(*G, type, MAT_INPLACE_MATRIX, G));
+  PetscCall(MatTCGraphConvert(A, G));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
