@@ -169,7 +169,6 @@ PETSC_INTERN PetscErrorCode MatTCSetPropagation(PetscBool);
 PETSC_INTERN PetscErrorCode MatTCSetPropagationFor(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatTCPropagateFrom(Mat, PetscBool);
 PETSC_INTERN PetscBool      MatTCIsPropagating(void);
-PETSC_INTERN PetscBool      MatTCMayBeOnGPUAlone(void);
 PETSC_INTERN void           MatTCParentReset(void);
 
 /* context.c */
@@ -398,5 +397,5 @@ PETSC_INTERN PetscErrorCode MatView_AIJTCCUSPARSE(Mat, PetscViewer);
 /* Lets tests make an allocation, an upload or a launch of the matrix's backend fail: the n-th next pass of the point fails once, n = 0 disarms; see tc_fault_arm() */
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
-/* Lets tests have cuSPARSE win the trials of a sequential matrix of ours, whatever is measured; not collective */
+/* Lets tests have the trial of a sequential matrix of ours after 32 products, whatever these take, and cuSPARSE win it, whatever is measured; not collective */
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetTrials(Mat, PetscBool);

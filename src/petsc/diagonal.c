@@ -102,7 +102,7 @@ static PetscErrorCode MatTCDiagonalOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const 
 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
-  if (!tc || MatTCIsHostsAlone(A) || !MatTCHostFollowsState() || !MatTCMayBeOnGPUAlone() || (change->mode != ADD_VALUES && change->mode != INSERT_VALUES)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc || MatTCIsHostsAlone(A) || !MatTCHostFollowsState() || !MatTCIsPropagating() || (change->mode != ADD_VALUES && change->mode != INSERT_VALUES)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (*done && backend->set_diagonal) PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_full, MatTCDiagonalIsFull, &full));
   *done = PETSC_FALSE;

@@ -127,7 +127,7 @@ PetscErrorCode MatTCGraphPartGet(Mat A, PetscInt bs, MatTCGraphPart *part, Petsc
   PetscCall(MatTCGetKey(A, tc, &key));
   if (key.nnz > 0) {
     PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
-    if (!usable || (PetscInt64)bs * bs > key.nnz || (backend->collapse && !MatTCMayBeOnGPUAlone())) PetscFunctionReturn(PETSC_SUCCESS);
+    if (!usable || (PetscInt64)bs * bs > key.nnz || (backend->collapse && !MatTCIsPropagating())) PetscFunctionReturn(PETSC_SUCCESS);
     if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, &part->sums));
     else PetscCall(MatTCSumBlocksOnHost(A, bs, &part->sums));
     if (!part->sums) PetscFunctionReturn(PETSC_SUCCESS);

@@ -233,13 +233,8 @@ PetscErrorCode MatTCPropagateFrom(Mat A, PetscBool cuda)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* If not, values must not be the GPU's alone where the parent would have them on the host, too: its products P^T A P are wrong then unless their results are created above (MatTCProductComputesLater()) */
 PetscBool MatTCIsPropagating(void)
-{
-  return propagation.on;
-}
-
-/* May values be the GPU's alone where the parent would have them on the host, too? Its products P^T A P are wrong then (MatTCProductComputesLater()) unless their results are created above. */
-PetscBool MatTCMayBeOnGPUAlone(void)
 {
   return propagation.on;
 }

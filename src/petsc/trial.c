@@ -194,6 +194,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z
   const tc_backend *backend = tc_plan_backend(side->plan);
   tc_counters       counters;
   tc_stats          stats;
+  double            floor_ms;
   PetscBool         x_device, z_device;
 
   PetscFunctionBegin;
@@ -206,7 +207,8 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z
     trial->pattern = counters.rebuilds;
   }
   if (trial->timed || ++trial->products < TC_TRIAL_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!tc->early_trials && (double)trial->products * tc_plan_parent_floor_ms(side->plan) < TC_TRIAL_COST_US / 1000.0) PetscFunctionReturn(PETSC_SUCCESS);
+  floor_ms = tc->early_trials ? 0 : tc_plan_parent_floor_ms(side->plan); /* 0 where nobody knows */
+  if (floor_ms > 0 && (double)trial->products * floor_ms < TC_TRIAL_COST_US / 1000.0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCIsOnDevice(x, &x_device));
   PetscCall(MatTCIsOnDevice(z, &z_device));
   if (!x_device || !z_device || backend->capturing(stream) || backend->capturing(MatTCGetParentStream())) PetscFunctionReturn(PETSC_SUCCESS);
