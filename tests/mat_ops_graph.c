@@ -17,7 +17,7 @@ typedef struct {
   PetscErrorCode (*make)(PetscInt, tc_matrix *); /* where there is no generator */
   PetscInt size, bs;
   Flaw     flaw;
-  PetscBool blocks; /* does it consist of them? */
+  PetscBool blocks, mirrored; /* does it consist of them, and has its transpose the same ones? */
 } GraphCase;
 
 /* Every entry of a 7-point stencil as a block of 2 x 2, random values */
@@ -99,19 +99,60 @@ static PetscErrorCode Halves(PetscInt size, tc_matrix *S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Every row refers to every other */
+static PetscErrorCode Full(PetscInt size, tc_matrix *S)
+{
+  const int32_t rows = (int32_t)size;
+
+  PetscFunctionBeginUser;
+  PetscCheck(tc_matrix_create(rows, rows, (int64_t)rows * rows, S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  for (int32_t i = 0; i < rows; i++) {
+    S->row_ptr[i + 1] = (int64_t)(i + 1) * rows;
+    for (int32_t column = 0; column < rows; column++) {
+      S->col[(int64_t)i * rows + column] = column;
+      S->val[(int64_t)i * rows + column] = 1.0 / (1 + 2 * i + column);
+    }
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A diagonal, and the first two rows and the last two refer to each other, but none to one that refers to it */
+static PetscErrorCode Cross(PetscInt size, tc_matrix *S)
+{
+  const int32_t rows = (int32_t)size, last = rows - 1;
+
+  PetscFunctionBeginUser;
+  PetscCheck(tc_matrix_create(rows, rows, rows + 4, S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
+  for (int32_t i = 0; i < rows; i++) {
+    const int32_t to[2] = {i >= last - 1 ? (i == last ? 1 : 0) : i, i <= 1 ? last - i : i};
+    int64_t       at    = S->row_ptr[i];
+
+    for (int32_t column = 0; column < rows; column++) {
+      if (column != i && column != to[0] && column != to[1]) continue;
+      S->col[at]   = column;
+      S->val[at++] = 2.0 + i - 0.25 * column;
+    }
+    S->row_ptr[i + 1] = at;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const GraphCase cases[] = {
-  {"blocks of 3", "elasticity", NULL, 5, 3, WHOLE, PETSC_TRUE},
-  {"blocks of 3, one of which has a gap", "elasticity", NULL, 5, 3, GAP, PETSC_FALSE},
-  {"blocks of 3, one of which has an entry elsewhere", "elasticity", NULL, 5, 3, MOVED, PETSC_FALSE},
-  {"blocks of 2", NULL, BlocksOfTwo, 6, 2, WHOLE, PETSC_TRUE},
-  {"blocks of 2 on the diagonal", NULL, Diagonal, 20, 2, WHOLE, PETSC_TRUE},
-  {"blocks of 2 and columns of others", NULL, Halves, 20, 2, WHOLE, PETSC_FALSE},
-  {"a single block", NULL, Diagonal, 1, 2, WHOLE, PETSC_TRUE},
-  {"no blocks", "stencil7", NULL, 6, 1, WHOLE, PETSC_TRUE},
-  {"no blocks, an entry has no counterpart", "stencil7", NULL, 6, 1, GAP, PETSC_TRUE},
-  {"no blocks, an entry elsewhere", "stencil7", NULL, 6, 1, MOVED, PETSC_TRUE},
-  {"a circle, with as many entries in each column as in its row", NULL, Circle, 50, 1, WHOLE, PETSC_TRUE},
-  {"rows that are no blocks", "stencil7", NULL, 6, 2, WHOLE, PETSC_FALSE},
+  {"blocks of 3", "elasticity", NULL, 5, 3, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"blocks of 3, one of which has a gap", "elasticity", NULL, 5, 3, GAP, PETSC_FALSE, PETSC_FALSE},
+  {"blocks of 3, one of which has an entry elsewhere", "elasticity", NULL, 5, 3, MOVED, PETSC_FALSE, PETSC_FALSE},
+  {"blocks of 2", NULL, BlocksOfTwo, 6, 2, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"blocks of 2 on the diagonal", NULL, Diagonal, 20, 2, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"blocks of 2 and columns of others", NULL, Halves, 20, 2, WHOLE, PETSC_FALSE, PETSC_FALSE},
+  {"a single block", NULL, Diagonal, 1, 2, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"no blocks", "stencil7", NULL, 6, 1, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"no blocks, an entry has no counterpart", "stencil7", NULL, 6, 1, GAP, PETSC_TRUE, PETSC_FALSE},
+  {"no blocks, an entry elsewhere", "stencil7", NULL, 6, 1, MOVED, PETSC_TRUE, PETSC_FALSE},
+  {"a circle, with as many entries in each column as in its row", NULL, Circle, 50, 1, WHOLE, PETSC_TRUE, PETSC_FALSE},
+  {"all entries", NULL, Full, 21, 1, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"blocks of 2, all there are", NULL, Full, 20, 2, WHOLE, PETSC_TRUE, PETSC_TRUE},
+  {"as many entries in each column as in its row, elsewhere", NULL, Cross, 30, 1, WHOLE, PETSC_TRUE, PETSC_FALSE},
+  {"rows that are no blocks", "stencil7", NULL, 6, 2, WHOLE, PETSC_FALSE, PETSC_FALSE},
 };
 
 /* Takes an entry out of row `row`, not that on the diagonal */
@@ -149,7 +190,20 @@ static PetscErrorCode HasFetchedValues(Mat A, PetscBool *fetched)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CheckCase(const GraphCase *c, PetscBool cuda, PetscBool symmetric, PetscBool on_gpu, PetscBool fault)
+/* Are the arrays of its blocks, if it is parallel, still ours? */
+static PetscErrorCode HasOurArrays(Mat G, PetscBool *has)
+{
+  PetscObject sums;
+  Mat         block;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestBlock(G, &block));
+  PetscCall(PetscObjectQuery((PetscObject)block, "MatAIJTCCUSPARSE_graph_sums", &sums));
+  *has = (PetscBool)(sums != NULL);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CheckCase(const GraphCase *c, PetscMPIInt size, PetscBool cuda, PetscBool symmetric, PetscBool on_gpu, PetscBool fault)
 {
   tc_matrix S;
   Mat       A[2], G[2][2];
@@ -186,6 +240,10 @@ static PetscErrorCode CheckCase(const GraphCase *c, PetscBool cuda, PetscBool sy
     PetscCall(MatTestFact((PetscBool)!fetched, "graph, %s%s: the values stay on the GPU", c->name, symmetric ? ", known to be symmetric" : ""));
   }
   PetscCall(MatTestFact(same, "graph, %s%s, %s%s: the entries are those of MATAIJ", c->name, symmetric ? ", known to be symmetric" : "", on_gpu ? "values on the GPU" : "values on both sides", fault ? ", a launch fails" : ""));
+  if (!fault) {
+    PetscCall(HasOurArrays(G[0][1], &right));
+    if (size > 1) PetscCall(MatTestFact((PetscBool)(right == (PetscBool)(c->blocks && (symmetric || c->mirrored))), "graph, %s%s, parallel: made by %s", c->name, symmetric ? ", known to be symmetric" : "", right ? "each process" : "PETSc, or changed by it"));
+  }
   for (int s = 0; s < 2; s++) {
     for (int scale = 0; scale < 2; scale++) PetscCall(MatDestroy(&G[s][scale]));
     PetscCall(MatDestroy(&A[s]));
@@ -203,8 +261,8 @@ PetscErrorCode CheckGraphs(void)
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(MatTestHasCUDA(&cuda));
   for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(cases); c++) {
-    for (int way = 0; way < 4; way++) PetscCall(CheckCase(&cases[c], cuda, (PetscBool)(way % 2), (PetscBool)(way / 2), PETSC_FALSE));
+    for (int way = 0; way < 4; way++) PetscCall(CheckCase(&cases[c], size, cuda, (PetscBool)(way % 2), (PetscBool)(way / 2), PETSC_FALSE));
   }
-  if (cuda && size == 1) PetscCall(CheckCase(&cases[0], cuda, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
+  if (cuda && size == 1) PetscCall(CheckCase(&cases[0], size, cuda, PETSC_FALSE, PETSC_TRUE, PETSC_TRUE));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

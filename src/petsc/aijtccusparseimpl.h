@@ -236,6 +236,8 @@ typedef struct {
 PETSC_INTERN PetscErrorCode MatTCGraphPartGet(Mat, PetscInt, MatTCGraphPart *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCGraphPartDestroy(MatTCGraphPart *);
 PETSC_INTERN PetscErrorCode MatTCGraphPartLeaveTo(MatTCGraphPart *, Mat);
+PETSC_INTERN PetscErrorCode MatTCGraphPartTake(MatTCGraphPart *, PetscScalar *, PetscBool);
+PETSC_INTERN PetscErrorCode MatTCGraphAddTranspose(const MatTCGraphPart *, PetscScalar **, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCGraphConvert(Mat, Mat *);
 PETSC_INTERN void           MatTCGraphGetScale(const MatTCGraphPart *, PetscScalar[]);
 PETSC_INTERN void           MatTCGraphScale(MatTCGraphPart *, const PetscScalar[], const PetscScalar[]);

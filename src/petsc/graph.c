@@ -158,8 +158,8 @@ PetscErrorCode MatTCGraphPartLeaveTo(MatTCGraphPart *part, Mat G)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Adds the transpose to it, if that has the same pattern */
-static PetscErrorCode MatTCGraphAddTranspose(MatTCGraphPart *part, PetscBool *same)
+/* Its sums and those of its transpose, if that has the same pattern; PetscFree() them in any case. Not collective */
+PetscErrorCode MatTCGraphAddTranspose(const MatTCGraphPart *part, PetscScalar **sums, PetscBool *same)
 {
   const PetscInt n = part->num, *row = part->row, *col = part->col;
   PetscInt      *next; /* of each column, read as a row: where its entry for the row at hand is, if it has one */
@@ -182,10 +182,18 @@ static PetscErrorCode MatTCGraphAddTranspose(MatTCGraphPart *part, PetscBool *sa
     }
   }
   PetscCall(PetscFree(next));
-  if (*same) {
+  *sums = both;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Takes other sums, or lets them go */
+PetscErrorCode MatTCGraphPartTake(MatTCGraphPart *part, PetscScalar *sums, PetscBool taken)
+{
+  PetscFunctionBegin;
+  if (taken) {
     PetscCall(PetscFree(part->sums));
-    part->sums = both;
-  } else PetscCall(PetscFree(both));
+    part->sums = sums;
+  } else PetscCall(PetscFree(sums));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -234,6 +242,7 @@ static PetscErrorCode MatTCGraphCreate(Mat A, MatTCGraphPart *part, Mat *G)
 static PetscErrorCode MatTCCreateGraphLocal(Mat A, PetscInt bs, PetscBool adds, PetscBool scale, Mat *graph, PetscBool *left)
 {
   MatTCGraphPart part;
+  PetscScalar   *both;
   PetscInt       m, n;
   PetscBool      ours, same = PETSC_TRUE;
 
@@ -243,7 +252,10 @@ static PetscErrorCode MatTCCreateGraphLocal(Mat A, PetscInt bs, PetscBool adds, 
   if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCGraphPartGet(A, bs, &part, &ours));
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  if (adds) PetscCall(MatTCGraphAddTranspose(&part, &same));
+  if (adds) {
+    PetscCall(MatTCGraphAddTranspose(&part, &both, &same));
+    PetscCall(MatTCGraphPartTake(&part, both, same));
+  }
   if (scale && same) {
     PetscScalar *by;
 
