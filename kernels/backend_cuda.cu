@@ -241,7 +241,7 @@ static void cuda_clear_error(void)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -128,6 +128,12 @@ typedef struct {
   /* TC_SHARED_BYTES of the host's memory that kernels reach, too. It is given back when none of them will any more; NULL is fine */
   tc_status (*share)(void **memory);
   void (*unshare)(void *memory);
+  /*
+    NULL on the host, these two. Copies between the device and these bytes of the host's memory, which is anybody's, need not pass through the driver's own until unpin(), which follows every pin() that has succeeded.
+    Not worth it below a few megabytes. Errors: TC_ERR_UNSUPPORTED, where it takes longer than it saves, or the system or what else is pinned does not let it be; nothing is told to last_error()
+  */
+  tc_status (*pin)(const void *host, size_t bytes);
+  void (*unpin)(const void *host);
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);

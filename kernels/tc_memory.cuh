@@ -20,3 +20,7 @@ tc_status tc_memory_warm_up(void);
 /* tc_backend.share() and unshare(). Errors: TC_ERR_MEMORY */
 tc_status tc_memory_share(void **memory);
 void      tc_memory_unshare(void *memory);
+
+/* tc_backend.pin() and unpin() */
+tc_status tc_memory_pin(const void *host, size_t bytes);
+void      tc_memory_unpin(const void *host);

@@ -1,5 +1,5 @@
 /*
-  Products of sparse matrices, which are the parent's: right wherever the values of the factors are, on the GPU alone, too, and of a matrix that was changed there.
+  Products of sparse matrices, which are the parent's: right wherever the values of the factors are, on the GPU alone, too, and of a matrix that was changed there. What the GPU has computed is not sent to it.
 */
 #include "mat_ops.h"
 
@@ -64,12 +64,42 @@ static PetscErrorCode SameMatrix(Mat C, Mat expected, PetscInt terms, PetscBool 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Bytes so far, as PETSc counts them */
+static PetscLogDouble SentToGPU(void)
+{
+#if PetscDefined(USE_LOG) && PetscDefined(HAVE_DEVICE)
+  return petsc_ctog_sz;
+#else
+  return 0;
+#endif
+}
+
+/* Of P^T A P with values of A that are the GPU's alone: has it been sent less than the values of A P, which it has computed? */
+static PetscErrorCode CheckSent(Mat A[2], Mat P[2], PetscLogDouble sent)
+{
+  PetscMPIInt size;
+  PetscBool   cuda;
+  MatInfo     info;
+  Mat         AP;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatTestIsCUDA(A[0], &cuda));
+  if (!cuda || size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatMatMult(A[1], P[1], MAT_INITIAL_MATRIX, PETSC_CURRENT, &AP));
+  PetscCall(MatGetInfo(AP, MAT_LOCAL, &info));
+  PetscCall(MatTestFact((PetscBool)(sent < info.nz_used * sizeof(PetscScalar)), "P^T A P of values that are the GPU's alone: %g bytes sent to it, values of A P %g", sent, info.nz_used * sizeof(PetscScalar)));
+  PetscCall(MatDestroy(&AP));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The matrix is changed between two products, so that its values are the GPU's alone, if there is one */
 static PetscErrorCode CheckProduct(int p, PetscBool changed)
 {
-  Mat       A[2], P[2], C[2];
-  PetscInt  rows;
-  PetscBool right, same[2];
+  Mat            A[2], P[2], C[2];
+  PetscInt       rows;
+  PetscBool      right, same[2];
+  PetscLogDouble sent = 0;
 
   PetscFunctionBeginUser;
   PetscCall(CreatePositive("stencil7", 6, A));
@@ -83,12 +113,16 @@ static PetscErrorCode CheckProduct(int p, PetscBool changed)
   }
   for (int again = 0; again < 2; again++) {
     for (int s = 0; s < 2; s++) {
+      const PetscLogDouble before = SentToGPU();
+
       if (again) PetscCall(MatScale(A[s], 1.7));
       PetscCall((*products[p].product)(A[s], P[s], again ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, &C[s]));
+      if (s == 0 && !again) sent = SentToGPU() - before;
     }
     PetscCall(SameMatrix(C[0], C[1], rows, &same[again]));
   }
   PetscCall(MatTestFact((PetscBool)(same[0] && same[1]), "%s%s: %s, with new values %s", products[p].name, changed ? " of a matrix changed where it multiplies" : "", same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG"));
+  if (changed && products[p].product == PtAP) PetscCall(CheckSent(A, P, sent));
   for (int s = 0; s < 2; s++) {
     PetscCall(MatDestroy(&A[s]));
     PetscCall(MatDestroy(&P[s]));

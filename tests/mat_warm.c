@@ -91,6 +91,8 @@ int main(int argc, char **args)
   PetscCall(TestMatrix("the first matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
   PetscCall(TestMatrix("the next matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
   PetscCall(CheckHugePages("after a matrix", PETSC_TRUE));
+  PetscCall(CheckSending(PETSC_FALSE));
+  PetscCall(CheckSending(PETSC_TRUE));
   PetscCall(MatAIJTCCUSPARSESetHugePages(PETSC_FALSE));
   PetscCall(CheckHugePages("once that is not wanted", PETSC_FALSE));
   return MatTestEnd();

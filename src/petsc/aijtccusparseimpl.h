@@ -39,6 +39,7 @@ typedef struct {
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
   PetscErrorCode (*product[2][MATTC_NUM_DENSE])(Mat); /* [bound to the CPU][dense type], what MatProduct finds; NULL: with the dense matrix, or nowhere */
+  MatTCProductFn sparse_symbolic;                     /* of two sparse matrices on the GPU */
 } MatTCParent;
 
 typedef struct {
@@ -138,6 +139,7 @@ typedef struct {
   PetscBool          early_trials, lose_trials; /* for tests: soon, and the parent wins */
   MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
+  MatTCPatternFact   sent;          /* the pattern that the GPU had when values were last sent by MatTCSendToDevice() */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
   tc_stream          stream; /* of the last product on the GPU, if there was one */
@@ -151,7 +153,7 @@ static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
   return (PetscBool)(!MATTC_SCALAR_IS_OURS || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
 }
 
-extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Trial, MATTC_Dense;
+extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
@@ -159,6 +161,9 @@ PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
 PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
 PETSC_INTERN void              MatTCFinishLoading(void);
 PETSC_INTERN void              MatTCBackendReset(void);
+
+/* send.c */
+PETSC_INTERN PetscErrorCode MatTCSendToDevice(Mat, Mat_AIJTCCUSPARSE *, const tc_backend *);
 
 /* parent.c */
 PETSC_INTERN PetscErrorCode MatTCParentGet(PetscBool, PetscBool, const MatTCParent **);
@@ -337,6 +342,8 @@ typedef enum {
   MATTC_COMPOSE_PARENT
 } MatTCCompose;
 
+PETSC_INTERN PetscErrorCode MatTCCaptureSparseProduct(Mat, MatTCProductFn *);
+PETSC_INTERN PetscErrorCode MatTCInstallSparseProducts(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatTCProductKey(const MatTCParent *, int, char[], size_t);
 PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTCCompose);
 PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);

@@ -66,6 +66,45 @@ static inline void MatTCProductComputesLater(Mat C)
   if (!C->product->A->assembled || (C->product->B && !C->product->B->assembled)) C->product->api_user = PETSC_FALSE;
 }
 
+/*
+  And it does not take them where the values of a factor are the GPU's alone: they are computed twice, and where that is the product of two others, what is in new memory of the host is sent to the GPU for them. Here
+  such a factor passes for one whose values are on both sides, until MatTCRestoreLone() is called: what is between must not look at those of the host.
+*/
+typedef struct {
+  Mat       factor;
+  PetscBool lone, assembled;
+} MatTCLoneFactor;
+
+static inline MatTCLoneFactor MatTCPretendBothSides(Mat factor)
+{
+  MatTCLoneFactor lone = {.factor = factor, .lone = PETSC_FALSE, .assembled = factor->assembled};
+
+#if PetscDefined(HAVE_DEVICE)
+  lone.lone = (PetscBool)(factor->offloadmask == PETSC_OFFLOAD_GPU);
+  if (lone.lone) {
+    factor->offloadmask = PETSC_OFFLOAD_BOTH;
+    factor->assembled   = PETSC_TRUE; /* a product has its values on the GPU before its numeric phase */
+  }
+#endif
+  return lone;
+}
+
+static inline void MatTCRestoreLone(const MatTCLoneFactor *lone)
+{
+  if (!lone->lone) return;
+#if PetscDefined(HAVE_DEVICE)
+  lone->factor->offloadmask = PETSC_OFFLOAD_GPU;
+#endif
+  lone->factor->assembled = lone->assembled;
+}
+
+/* What the symbolic phase of a product is, or is to be */
+typedef PetscErrorCode (*MatTCProductFn)(Mat);
+static inline MatTCProductFn *MatTCProductSymbolicSlot(Mat C)
+{
+  return &C->ops->productsymbolic;
+}
+
 /* What destroys the data of a product gets the data, later the address of the pointer to them */
 #if PETSC_VERSION_LT(3, 25, 0)
 typedef void *MatTCProductData;
@@ -179,6 +218,17 @@ static inline PetscBool MatTCIsHostsAlone(Mat A)
 #else
   (void)A;
   return PETSC_TRUE;
+#endif
+}
+
+/* Will the parent send values to the device when they are wanted there next? */
+static inline PetscBool MatTCIsToBeSent(Mat A)
+{
+#if PetscDefined(HAVE_DEVICE)
+  return (PetscBool)(A->assembled && !A->boundtocpu && (A->offloadmask == PETSC_OFFLOAD_CPU || A->offloadmask == PETSC_OFFLOAD_UNALLOCATED));
+#else
+  (void)A;
+  return PETSC_FALSE;
 #endif
 }
 

@@ -33,6 +33,7 @@ PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
   PetscCall(MatTCParentOp(A, parent, MATOP_GET_DIAGONAL, &f));
   PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
+  if (!parent->mpi && parent->cuda && tc) PetscCall(MatTCSendToDevice(A, tc, MatTCGetBackend(PETSC_TRUE))); /* as the parent would */
   if (parent->mpi && tc) PetscCall(MatTCEnsureBlocks(A, tc)); /* the parent asks the diagonal one */
   else if (!parent->mpi && parent->cuda && !bound && !MatTCIsHostsAlone(A)) {
     if (tc) PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_wrong, MatTCParentDiagonalIsWrong, &wrong));

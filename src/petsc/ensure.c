@@ -158,6 +158,7 @@ PetscErrorCode MatTCBegin(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
     PetscCall(MatTCFollowStream(A, tc, side, *backend, *stream));
   }
   *usable = (PetscBool)!side->declined;
+  if (*usable && !MatTCSparesDevice(A, tc)) PetscCall(MatTCSendToDevice(A, tc, *backend));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -305,6 +305,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
   }
   if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
   *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
+  PetscCall(MatTCInstallSparseProducts(A, parent));
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
@@ -318,11 +319,14 @@ PetscErrorCode MatTCUninstall(Mat A)
 {
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
+  PetscErrorCodeFn  *products;
   PetscBool          bound;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentFind(A, &parent));
   PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCParentOp(A, parent, MATOP_PRODUCTSETFROMOPTIONS, &products));
+  PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, products));
   PetscCall(MatSetOperation(A, MATOP_VIEW, tc->view ? tc->view : parent->ops[0][MATOP_VIEW]));
   PetscCall(MatTCContextRemove(A));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(overrides); i++) {

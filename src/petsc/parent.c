@@ -59,6 +59,7 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
   PetscCall(PetscObjectSetOptions((PetscObject)fresh, none));
   ((PetscObject)fresh)->optionsprinted = PETSC_TRUE; /* what -help shows once is for a matrix of the program */
   PetscCall((*parent->create)(fresh));
+  if (parent->cuda && !parent->mpi) PetscCall(MatTCCaptureSparseProduct(fresh, &parent->sparse_symbolic));
   for (int bound = 0; bound < 2; bound++) {
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
     for (int op = 0; op < MATTC_NUM_OPS; op++) PetscCall(MatGetOperation(fresh, (MatOperation)op, &parent->ops[bound][op]));

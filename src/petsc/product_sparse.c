@@ -1,0 +1,76 @@
+/*
+  Products of two sparse matrices on the GPU, and what consists of them, P^T A P say. They are the parent's, which computes the values of a result twice, once in its symbolic phase, unless it finds those of
+  both factors on both sides. Ours are often the GPU's alone, the coarse operators of multigrid for one, since nothing of ours fetches them (graph.c).
+*/
+#include "aijtccusparseimpl.h"
+
+/* The parent's symbolic phase of such a product, by one of a fresh matrix with itself that is never computed: A B^T, which no option leaves to the host */
+PetscErrorCode MatTCCaptureSparseProduct(Mat fresh, MatTCProductFn *symbolic)
+{
+  PetscErrorCodeFn *f;
+  Mat               C;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOperation(fresh, MATOP_PRODUCTSETFROMOPTIONS, &f));
+  PetscCall(MatProductCreate(fresh, fresh, NULL, &C));
+  PetscCall(MatProductSetType(C, MATPRODUCT_ABt));
+  PetscCall((*(PetscErrorCode (*)(Mat))f)(C));
+  *symbolic = *MatTCProductSymbolicSlot(C);
+  PetscCall(MatDestroy(&C));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCSendFactor(Mat factor)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(factor, &tc));
+  if (tc) PetscCall(MatTCSendToDevice(factor, tc, MatTCGetBackend(PETSC_TRUE)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatProductSymbolic_Sparse_AIJTCCUSPARSE(Mat C)
+{
+  const MatTCParent *parent;
+  Mat                A, B;
+  MatTCLoneFactor    lone[2];
+  PetscErrorCode     ierr;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, &B, NULL));
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatTCSendFactor(A));
+  PetscCall(MatTCSendFactor(B));
+  lone[0] = MatTCPretendBothSides(A);
+  lone[1] = MatTCPretendBothSides(B);
+  ierr    = (*parent->sparse_symbolic)(C);
+  for (int i = 1; i >= 0; i--) MatTCRestoreLone(&lone[i]);
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What MatProductSetFromOptions() finds where all factors have it */
+static PetscErrorCode MatProductSetFromOptions_Sparse_AIJTCCUSPARSE(Mat C)
+{
+  const MatTCParent *parent;
+  Mat                A;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, NULL, NULL));
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall((*(PetscErrorCode (*)(Mat))parent->ops[0][MATOP_PRODUCTSETFROMOPTIONS])(C));
+  if (parent->sparse_symbolic && *MatTCProductSymbolicSlot(C) == parent->sparse_symbolic) *MatTCProductSymbolicSlot(C) = MatProductSymbolic_Sparse_AIJTCCUSPARSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* While the type does not propagate, factors of either type meet, and values are on both sides */
+PetscErrorCode MatTCInstallSparseProducts(Mat A, const MatTCParent *parent)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (parent->sparse_symbolic && !bound && MatTCIsPropagating()) PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, (PetscErrorCodeFn *)MatProductSetFromOptions_Sparse_AIJTCCUSPARSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
