@@ -103,11 +103,12 @@ typedef struct {
   */
   tc_status (*warm_up)(tc_scalar scalar);
   /*
-    NULL on the host, these two. Begins to load, in a thread of its own, what products of two sparse matrices of the scalar, with 64-bit indices if `wide`, wait for when they come first, on the
-    current device; so many processes share the processors. TC_ERR_UNSUPPORTED: these are too few. The other waits for it, and tells whether all went well.
+    NULL on the host, these three. Begins warm_up() in a thread of its own, and then, if `products`, what products of two sparse matrices of the scalar, with 64-bit indices if `wide`, wait for when they come first, on the
+    current device; so many processes share the processors. TC_ERR_UNSUPPORTED: these are too few. The others wait for the end of warm_up(), and of all, and tell whether it went well.
   */
-  tc_status (*load_products_begin)(tc_scalar scalar, int wide, int processes);
-  tc_status (*load_products_end)(void);
+  tc_status (*prepare_begin)(tc_scalar scalar, int products, int wide, int processes);
+  tc_status (*prepare_wait)(void);
+  tc_status (*prepare_end)(void);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*
@@ -173,6 +174,10 @@ typedef struct {
     `all` is exact. Enqueues
   */
   tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
+  /*
+    NULL on the host. The blocks on the diagonal of a square A of as many rows as a multiple of bs, one after the other, each by rows, [num_rows bs], 0 where there is no entry. All local, of that scalar. Enqueues
+  */
+  tc_status (*get_blocks)(const tc_csr_local *A, int32_t bs, tc_scalar scalar, const void *val, void *blocks, tc_stream stream);
   /*
     NULL on the host. Sums of the absolute values of each block of bs x bs, [nnz / bs^2], row by row, if A consists of blocks: the same columns in bs rows, whole blocks; else *irregular,
     zero before, is not, and sums are undefined. As many rows as a multiple of bs, all local, of that scalar. Enqueues

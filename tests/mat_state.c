@@ -375,5 +375,6 @@ int main(int argc, char **args)
   PetscCall(TestEager());
   PetscCall(TestTranspose());
   PetscCall(CheckDiagonals());
+  PetscCall(CheckInvertedBlocks());
   return MatTestEnd();
 }

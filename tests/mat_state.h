@@ -21,5 +21,8 @@ typedef struct {
 /* mat_state_diagonal.c: MatShift() and MatDiagonalSet() */
 PetscErrorCode CheckDiagonals(void);
 
+/* mat_state_blocks.c: MatInvertBlockDiagonal() */
+PetscErrorCode CheckInvertedBlocks(void);
+
 /* A table of *num rows */
 const StateChange *StateChanges(int *num);

@@ -1,5 +1,5 @@
 /*
-  Changes of diagonals, and sums of blocks, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
+  Changes of diagonals, blocks on them, and sums of blocks, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
   test_diagonal [-small|-few] libaijtccusparse_cuda.so. The sizes are the same for all. Exit code 77: no usable device.
 */
 #include "device_bytes.h"
@@ -44,6 +44,46 @@ static void check_diagonal(tc_scalar scalar, int32_t rows, int32_t most, int add
   free(col);
   free(by);
   free(val);
+}
+
+/* Rows of up to `most` entries around the diagonal, some of the block there and some not */
+static void check_blocks(tc_scalar scalar, int32_t block_rows, int32_t most, int32_t bs)
+{
+  const int32_t rows = block_rows * bs;
+  int32_t      *row_ptr = bytes_new((size_t)(rows + 1) * sizeof *row_ptr), *col = bytes_new((size_t)rows * (size_t)most * sizeof *col);
+  void         *val, *expected;
+  tc_csr_local  A = {.num_rows = rows, .num_cols = rows};
+  device_bytes  R, C, V, B;
+
+  row_ptr[0] = 0;
+  for (int32_t i = 0; i < rows; ++i) {
+    row_ptr[i + 1] = row_ptr[i];
+    for (int32_t j = i > most ? i - most : 0; j < rows && j <= i + most && row_ptr[i + 1] - row_ptr[i] < most; ++j) {
+      if (random_below(3)) col[row_ptr[i + 1]++] = j;
+    }
+  }
+  A.nnz    = row_ptr[rows];
+  val      = numbers_new(scalar, A.nnz);
+  expected = bytes_new(bytes_of(scalar, (int64_t)rows * bs));
+  for (int32_t i = 0; i < rows; ++i) {
+    for (int32_t k = 0; k < bs; ++k) set_number(scalar, expected, (int64_t)i * bs + k, 0.0);
+    for (int32_t e = row_ptr[i]; e < row_ptr[i + 1]; ++e) {
+      if (col[e] / bs == i / bs) set_number(scalar, expected, (int64_t)i * bs + col[e] % bs, number_at(scalar, val, e));
+    }
+  }
+  R         = device_bytes_new((size_t)(rows + 1) * sizeof *row_ptr, row_ptr);
+  C         = device_bytes_new((size_t)A.nnz * sizeof *col, col);
+  V         = device_bytes_new(bytes_of(scalar, A.nnz), val);
+  B         = device_bytes_new(bytes_of(scalar, (int64_t)rows * bs), NULL);
+  A.row_ptr = (const int32_t *)(void *)R.local;
+  A.col     = (const int32_t *)(void *)C.local;
+  device_check(backend, backend->get_blocks(&A, bs, scalar, V.local, B.local, NULL), "get_blocks");
+  fact(device_bytes_are(&B, expected), "get_blocks", scalar, rows, bs, "the blocks on the diagonal");
+  fact(device_bytes_are(&R, row_ptr) && device_bytes_are(&C, col) && device_bytes_are(&V, val), "get_blocks", scalar, rows, bs, "what is read stays");
+  free(row_ptr);
+  free(col);
+  free(val);
+  free(expected);
 }
 
 /* Up to `most` blocks of bs x bs in a row of blocks; not so if a row has one column elsewhere, `spoil` 1, or an entry less, `spoil` 2 */
@@ -112,6 +152,7 @@ int main(int argc, char **args)
     for (size_t i = 0; i < sizeof nums / sizeof *nums; ++i) {
       for (size_t j = 0; j < sizeof lengths / sizeof *lengths; ++j) {
         for (int way = 0; way < 4; ++way) check_diagonal(scalar, nums[i], lengths[j], way % 2, way / 2);
+        for (int32_t bs = 1; bs < 8; ++bs) check_blocks(scalar, nums[i], lengths[j], bs);
         for (int32_t bs = 2; bs < 7; ++bs) {
           for (int spoil = 0; spoil < 3; ++spoil) check_collapse(scalar, nums[i], lengths[j], bs, spoil);
         }

@@ -139,6 +139,7 @@ typedef struct {
   PetscBool          early_trials, lose_trials; /* for tests: soon, and the parent wins */
   MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
+  Mat                blocks;        /* those on the diagonal, inverted by the host; NULL before anybody has asked for them */
   MatTCPatternFact   sent;          /* the pattern that the GPU had when values were last sent by MatTCSendToDevice() */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
@@ -159,6 +160,7 @@ extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATT
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
 PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
 PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
+PETSC_INTERN PetscErrorCode    MatTCAwaitWarmUp(Mat);
 PETSC_INTERN void              MatTCFinishLoading(void);
 PETSC_INTERN void              MatTCBackendReset(void);
 
@@ -203,6 +205,7 @@ PETSC_INTERN PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat, MatType, MatReuse,
 
 /* diagonal.c */
 PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
+PETSC_INTERN PetscErrorCode MatInvertBlockDiagonal_AIJTCCUSPARSE(Mat, const PetscScalar **);
 PETSC_INTERN PetscErrorCode MatShift_AIJTCCUSPARSE(Mat, PetscScalar);
 PETSC_INTERN PetscErrorCode MatDiagonalSet_AIJTCCUSPARSE(Mat, Vec, InsertMode);
 

@@ -221,6 +221,32 @@ static inline PetscBool MatTCIsHostsAlone(Mat A)
 #endif
 }
 
+/* Has it values that the host has not, or older ones? */
+static inline PetscBool MatTCIsDevicesAlone(Mat A)
+{
+#if PetscDefined(HAVE_DEVICE)
+  return (PetscBool)(A->assembled && !A->boundtocpu && A->offloadmask == PETSC_OFFLOAD_GPU);
+#else
+  (void)A;
+  return PETSC_FALSE;
+#endif
+}
+
+/* B is to do something in place of A: it treats pivots of zero alike, and afterwards A has those that B has found */
+static inline void MatTCFailAlike(Mat A, Mat B)
+{
+  B->erroriffailure  = A->erroriffailure;
+  B->factorerrortype = MAT_FACTOR_NOERROR;
+}
+
+static inline void MatTCTakeFailure(Mat A, Mat B)
+{
+  if (B->factorerrortype == MAT_FACTOR_NOERROR) return;
+  A->factorerrortype             = B->factorerrortype;
+  A->factorerror_zeropivot_value = B->factorerror_zeropivot_value;
+  A->factorerror_zeropivot_row   = B->factorerror_zeropivot_row;
+}
+
 /* Will the parent send values to the device when they are wanted there next? */
 static inline PetscBool MatTCIsToBeSent(Mat A)
 {

@@ -58,6 +58,7 @@ static PetscErrorCode MatTCContextDestroy(PetscCtxRt context)
   PetscCall(MatTCContextReset(tc));
   PetscCall(MatTCGhostsDestroy(&tc->ghosts));
   PetscCall(MatDestroy(&tc->at_ghosts));
+  PetscCall(MatDestroy(&tc->blocks));
   PetscCall(PetscFree(tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
