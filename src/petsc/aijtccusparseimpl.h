@@ -347,6 +347,7 @@ typedef enum {
 
 PETSC_INTERN PetscErrorCode MatTCCaptureSparseProduct(Mat, MatTCProductFn *);
 PETSC_INTERN PetscErrorCode MatTCInstallSparseProducts(Mat, const MatTCParent *);
+PETSC_INTERN PetscErrorCode MatTCUninstallSparseProducts(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatTCProductKey(const MatTCParent *, int, char[], size_t);
 PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTCCompose);
 PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);

@@ -320,14 +320,12 @@ PetscErrorCode MatTCUninstall(Mat A)
 {
   Mat_AIJTCCUSPARSE *tc;
   const MatTCParent *parent;
-  PetscErrorCodeFn  *products;
   PetscBool          bound;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentFind(A, &parent));
   PetscCall(MatTCContextGet(A, &tc));
-  PetscCall(MatTCParentOp(A, parent, MATOP_PRODUCTSETFROMOPTIONS, &products));
-  PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, products));
+  PetscCall(MatTCUninstallSparseProducts(A, parent));
   PetscCall(MatSetOperation(A, MATOP_VIEW, tc->view ? tc->view : parent->ops[0][MATOP_VIEW]));
   PetscCall(MatTCContextRemove(A));
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(overrides); i++) {

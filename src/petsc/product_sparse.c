@@ -50,7 +50,7 @@ static PetscErrorCode MatProductSymbolic_Sparse_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What MatProductSetFromOptions() finds where all factors have it */
+/* What MatProductSetFromOptions() finds where all factors have it, or by the name below */
 static PetscErrorCode MatProductSetFromOptions_Sparse_AIJTCCUSPARSE(Mat C)
 {
   const MatTCParent *parent;
@@ -64,6 +64,18 @@ static PetscErrorCode MatProductSetFromOptions_Sparse_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The operation, and the function that MatProduct looks for if another factor has another one: the local parts of others' rows, which PETSc makes for parallel products, are not ours */
+static PetscErrorCode MatTCSetSparseProducts(Mat A, const MatTCParent *parent, PetscErrorCode (*f)(Mat), PetscErrorCode (*by_name)(Mat))
+{
+  char name[128];
+
+  PetscFunctionBegin;
+  PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, (PetscErrorCodeFn *)f));
+  PetscCall(PetscSNPrintf(name, sizeof(name), "MatProductSetFromOptions_%s_%s_C", parent->type, parent->type));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, name, by_name));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* While the type does not propagate, factors of either type meet, and values are on both sides */
 PetscErrorCode MatTCInstallSparseProducts(Mat A, const MatTCParent *parent)
 {
@@ -71,6 +83,20 @@ PetscErrorCode MatTCInstallSparseProducts(Mat A, const MatTCParent *parent)
 
   PetscFunctionBegin;
   PetscCall(MatBoundToCPU(A, &bound));
-  if (parent->sparse_symbolic && !bound && MatTCIsPropagating()) PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, (PetscErrorCodeFn *)MatProductSetFromOptions_Sparse_AIJTCCUSPARSE));
+  if (parent->sparse_symbolic && !bound && MatTCIsPropagating()) PetscCall(MatTCSetSparseProducts(A, parent, MatProductSetFromOptions_Sparse_AIJTCCUSPARSE, MatProductSetFromOptions_Sparse_AIJTCCUSPARSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Back to the parent's, which has the same function under the name, unless it is bound to the CPU */
+PetscErrorCode MatTCUninstallSparseProducts(Mat A, const MatTCParent *parent)
+{
+  PetscErrorCodeFn *f;
+  PetscBool         bound;
+
+  PetscFunctionBegin;
+  if (!parent->sparse_symbolic) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatBoundToCPU(A, &bound));
+  PetscCall(MatTCParentOp(A, parent, MATOP_PRODUCTSETFROMOPTIONS, &f));
+  PetscCall(MatTCSetSparseProducts(A, parent, (PetscErrorCode (*)(Mat))f, bound ? NULL : (PetscErrorCode (*)(Mat))f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
