@@ -153,6 +153,8 @@ void tc_memory_unshare(void *memory)
   if (memory) shared_free.push_back(memory);
 }
 
+enum class tc_pinning { unknown, pays, does_not };
+
 /* The system locks the pages and tells where they are. What a copy then saves is 0.1 ms a megabyte at least, the driver's way through pages of its own */
 static bool pin(void *host, size_t bytes)
 {
@@ -162,27 +164,26 @@ static bool pin(void *host, size_t bytes)
   return pinned;
 }
 
-/* Does that take less time on this machine? Asked once, of the first memory that is large enough, behind a piece that lets the driver get ready */
-static bool pinning_pays(char *host)
+/* Does that take less time on this machine, as far as this memory, behind a piece that lets the driver get ready, tells? `known` stays as it is if that cannot be pinned, being so already, say */
+static void ask_whether_pinning_pays(char *host, std::atomic<tc_pinning> &known)
 {
-  if (!pin(host, PIN_FIRST)) return false;
+  if (!pin(host, PIN_FIRST)) return;
   tc_memory_unpin(host);
 
   const auto begin = std::chrono::steady_clock::now();
 
-  if (!pin(host + PIN_FIRST, PIN_SAMPLE)) return false;
+  if (!pin(host + PIN_FIRST, PIN_SAMPLE)) return;
   tc_memory_unpin(host + PIN_FIRST);
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() < PIN_SAMPLE_MS;
+  known = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count() < PIN_SAMPLE_MS ? tc_pinning::pays : tc_pinning::does_not;
 }
 
 tc_status tc_memory_pin(const void *host, size_t bytes)
 {
-  enum { UNKNOWN, PAYS, DOES_NOT };
-  static std::atomic<int> known(UNKNOWN);
-  char                   *memory = static_cast<char *>(const_cast<void *>(host));
+  static std::atomic<tc_pinning> known(tc_pinning::unknown);
+  char                          *memory = static_cast<char *>(const_cast<void *>(host));
 
-  if (known == UNKNOWN && bytes >= PIN_FIRST + PIN_SAMPLE) known = pinning_pays(memory) ? PAYS : DOES_NOT;
-  return known == PAYS && pin(memory, bytes) ? TC_OK : TC_ERR_UNSUPPORTED;
+  if (known == tc_pinning::unknown && bytes >= PIN_FIRST + PIN_SAMPLE) ask_whether_pinning_pays(memory, known);
+  return known == tc_pinning::pays && pin(memory, bytes) ? TC_OK : TC_ERR_UNSUPPORTED;
 }
 
 void tc_memory_unpin(const void *host)

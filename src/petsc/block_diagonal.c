@@ -4,6 +4,8 @@
 */
 #include "aijtccusparseimpl.h"
 
+enum { MATTC_MOST_BLOCK_ROWS = 16 }; /* larger blocks may be more than the matrix */
+
 /* A matrix of the host that has nothing but these blocks, with zeros: whoever inverts them keeps what comes of it with it, until their number or size changes */
 static PetscErrorCode MatTCBlocksCreate(PetscInt m, PetscInt bs, Mat *D)
 {
@@ -71,7 +73,7 @@ static PetscErrorCode MatTCInvertBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, const Pets
   if (!tc || !MatTCIsDevicesAlone(A)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetLocalSize(A, &m, &n));
   PetscCall(MatGetBlockSize(A, &bs));
-  if (m != n || m % bs || m == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  if (m != n || m % bs || m == 0 || bs > MATTC_MOST_BLOCK_ROWS) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (!*done || !backend->get_blocks) {
     *done = PETSC_FALSE;
