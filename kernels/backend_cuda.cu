@@ -59,9 +59,8 @@ tc_status tc_build_bcsr(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_search_hybrid(const void *, const double *, tc_stream);
 tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
 tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
-tc_status tc_prepare_begin(tc_status (*)(tc_scalar), tc_scalar, int, int, int);
-tc_status tc_prepare_wait(void);
-tc_status tc_prepare_end(void);
+tc_status tc_load_products_begin(tc_scalar, int, int);
+tc_status tc_load_products_end(void);
 #define TC_WARM_UP(load) tc_status load(tc_scalar);
 #include "tc_kernels.h"
 #undef TC_WARM_UP
@@ -97,11 +96,6 @@ static tc_status cuda_warm_up(tc_scalar scalar)
   if (device >= tc_counted_devices || warm[device][scalar].exchange(true)) return TC_OK;
   TC_CALL(tc_memory_warm_up());
   return load_kernels(scalar);
-}
-
-static tc_status cuda_prepare_begin(tc_scalar scalar, int products, int wide, int processes)
-{
-  return tc_prepare_begin(cuda_warm_up, scalar, products, wide, processes);
 }
 
 static const tc_kernel *cuda_kernels(int *num)
@@ -248,7 +242,7 @@ static void cuda_clear_error(void)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, cuda_prepare_begin, tc_prepare_wait, tc_prepare_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

@@ -103,12 +103,11 @@ typedef struct {
   */
   tc_status (*warm_up)(tc_scalar scalar);
   /*
-    NULL on the host, these three. Begins warm_up() in a thread of its own, and then, if `products`, what products of two sparse matrices of the scalar, with 64-bit indices if `wide`, wait for when they come first, on the
-    current device; so many processes share the processors. TC_ERR_UNSUPPORTED: these are too few. The others wait for the end of warm_up(), and of all, and tell whether it went well.
+    NULL on the host, these two. Begins to load, in a thread of its own, what products of two sparse matrices of the scalar, with 64-bit indices if `wide`, wait for when they come first, on the
+    current device; so many processes share the processors. TC_ERR_UNSUPPORTED: these are too few. The other waits for it, and tells whether all went well.
   */
-  tc_status (*prepare_begin)(tc_scalar scalar, int products, int wide, int processes);
-  tc_status (*prepare_wait)(void);
-  tc_status (*prepare_end)(void);
+  tc_status (*load_products_begin)(tc_scalar scalar, int wide, int processes);
+  tc_status (*load_products_end)(void);
   /* All kernels of the backend, a table of *num rows */
   const tc_kernel *(*kernels)(int *num);
   /*

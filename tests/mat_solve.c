@@ -8,8 +8,8 @@
 
 static char help[] = "Tests solvers with MATAIJTCCUSPARSE.\n\n";
 
-/* The 7-point Laplacian on a grid of size^3 */
-static PetscErrorCode Laplacian(PetscInt size, MatType type, Mat *A)
+/* The 7-point Laplacian on a grid of size^3, with blocks of so many rows */
+static PetscErrorCode BlockedLaplacian(PetscInt size, PetscInt bs, MatType type, Mat *A)
 {
   tc_matrix S;
 
@@ -18,8 +18,15 @@ static PetscErrorCode Laplacian(PetscInt size, MatType type, Mat *A)
   for (int32_t i = 0; i < S.num_rows; i++) {
     for (int64_t e = S.row_ptr[i]; e < S.row_ptr[i + 1]; e++) S.val[e] = S.col[e] == i ? 6 : -1;
   }
-  PetscCall(MatTestCreate(&S, type, A));
+  PetscCall(MatTestCreateBlocked(&S, type, bs, A));
   tc_matrix_free(&S);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Laplacian(PetscInt size, MatType type, Mat *A)
+{
+  PetscFunctionBeginUser;
+  PetscCall(BlockedLaplacian(size, 1, type, A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -53,7 +60,7 @@ static PetscErrorCode Solve(Mat A, const char prefix[], KSP *ksp)
 }
 
 /* The same solve with our type and with another: iterations agree, with the host's but for roundings; ours counts 1 rebuild and no refill */
-static PetscErrorCode TestKrylov(const char prefix[], const char what[], MatType other, PetscInt apart)
+static PetscErrorCode TestKrylov(const char prefix[], const char what[], PetscInt bs, MatType other, PetscInt apart)
 {
   Mat                A;
   KSP                ksp;
@@ -63,7 +70,7 @@ static PetscErrorCode TestKrylov(const char prefix[], const char what[], MatType
 
   PetscFunctionBeginUser;
   for (int m = 0; m < 2; m++) {
-    PetscCall(Laplacian(12, m ? other : MATAIJTCCUSPARSE, &A));
+    PetscCall(BlockedLaplacian(12, bs, m ? other : MATAIJTCCUSPARSE, &A));
     PetscCall(Solve(A, prefix, &ksp));
     PetscCall(KSPGetIterationNumber(ksp, &its[m]));
     PetscCall(KSPGetConvergedReason(ksp, &reason[m]));
@@ -358,14 +365,15 @@ int main(int argc, char **args)
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCall(MatTestHasCUDA(&cuda));
   if (cuda) PetscCall(PetscOptionsInsertString(NULL, "-mat_aijtccusparse_spmv hybrid")); /* counts are exact where nothing is chosen by time */
-  PetscCall(PetscOptionsInsertString(NULL, "-cg_ksp_type cg -cg_pc_type jacobi -gmres_ksp_type gmres -gmres_pc_type none -gamg_ksp_type cg -gamg_pc_type gamg -plain_ksp_type cg -plain_pc_type gamg -plain_pc_gamg_agg_nsmooths 0"));
+  PetscCall(PetscOptionsInsertString(NULL, "-cg_ksp_type cg -cg_pc_type jacobi -gmres_ksp_type gmres -gmres_pc_type none -gamg_ksp_type cg -gamg_pc_type gamg -plain_ksp_type cg -plain_pc_type gamg -plain_pc_gamg_agg_nsmooths 0 -blocks_ksp_type cg -blocks_pc_type pbjacobi"));
   PetscCall(PetscOptionsInsertString(NULL, "-bicg_ksp_type bicg -bicg_pc_type jacobi -lsqr_ksp_type lsqr -lsqr_pc_type none -lsqr_ksp_max_it 1000 -newton_ksp_type gmres -newton_pc_type jacobi -steps_ksp_type gmres -steps_pc_type jacobi"));
   PetscCall(PetscOptionsInsertString(NULL, "-fields_ksp_type fgmres -fields_pc_type fieldsplit -fields_pc_fieldsplit_block_size 2 -fields_fieldsplit_pc_type jacobi"));
   PetscCall(ParentType(&parent));
-  PetscCall(TestKrylov("cg_", "CG and Jacobi", parent, 0));
-  PetscCall(TestKrylov("gmres_", "GMRES", parent, 0));
-  PetscCall(TestKrylov("gamg_", "CG and GAMG", MATAIJ, 1)); /* what PETSc calls the parent is ours by now in set-ups, too */
-  PetscCall(TestKrylov("plain_", "CG and GAMG without smoothing steps", MATAIJ, 1));
+  PetscCall(TestKrylov("cg_", "CG and Jacobi", 1, parent, 0));
+  PetscCall(TestKrylov("gmres_", "GMRES", 1, parent, 0));
+  PetscCall(TestKrylov("gamg_", "CG and GAMG", 1, MATAIJ, 1)); /* what PETSc calls the parent is ours by now in set-ups, too */
+  PetscCall(TestKrylov("plain_", "CG and GAMG without smoothing steps", 1, MATAIJ, 1));
+  PetscCall(TestKrylov("blocks_", "CG and point block Jacobi", 4, MATAIJ, 1)); /* the parent's, parallel, reads beyond its blocks */
   PetscCall(TestTransposed("bicg_", "BiCG"));
   PetscCall(TestTransposed("lsqr_", "LSQR"));
   PetscCall(TestSolveAgain());

@@ -427,7 +427,6 @@ PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat A, tc_fault_point point, int n, int 
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCheck(tc, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONG, "The matrix, of type %s, is not of type %s", ((PetscObject)A)->type_name, MATAIJTCCUSPARSE);
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
-  PetscCall(MatTCAwaitWarmUp(A)); /* a thread is not to meet it */
   *left = backend->fault_arm(point, n);
   PetscFunctionReturn(PETSC_SUCCESS);
 }

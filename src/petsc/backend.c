@@ -10,7 +10,7 @@
 static struct {
   PetscBool         done; /* probed in this PETSc session */
   const tc_backend *cuda; /* NULL: not usable */
-  PetscBool         warm, waited; /* has it been made ready, or failed to become so; has somebody waited for that? */
+  PetscBool         warm; /* or has failed to become so */
   char              reason[512];
 } probe;
 
@@ -59,7 +59,7 @@ static PetscErrorCode MatTCProbe(void)
   if (probe.done) PetscFunctionReturn(PETSC_SUCCESS);
   probe.done = PETSC_TRUE;
   probe.cuda = NULL;
-  probe.warm = probe.waited = PETSC_FALSE;
+  probe.warm = PETSC_FALSE;
   if (!PetscDefined(HAVE_CUDA)) {
     PetscCall(PetscStrncpy(probe.reason, "PETSc is configured without CUDA", sizeof(probe.reason)));
     PetscFunctionReturn(PETSC_SUCCESS);
@@ -111,51 +111,34 @@ const tc_backend *MatTCGetBackend(PetscBool cuda)
   return cuda ? probe.cuda : tc_backend_host();
 }
 
-static PetscErrorCode MatTCTellWarm(Mat A, tc_status status)
-{
-  PetscFunctionBegin;
-  probe.waited = PETSC_TRUE;
-  if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /*
-  What the first products of a process would wait for, from here on, where the parent has just made PETSc initialise its device: creating a matrix of the type says that products will come,
-  and where the solve begins nobody knows. In a thread of its own while the program assembles, or at once if there are no processors for it. A failure is that of the first product that needs the same, if any.
+  What the first products of a process would wait for, here, where the parent has just made PETSc initialise its device: creating a matrix of the type says that products will come,
+  and where the solve begins nobody knows. A failure is that of the first product that needs the same, if any.
 */
 PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
 {
-  const PetscBool sparse = MatTCIsPropagating(); /* else products of sparse matrices may come without us, and two at a time */
-  PetscMPIInt     size;
-  tc_status       status;
+  PetscMPIInt size;
+  tc_status   status;
 
   PetscFunctionBegin;
   if (!tc || !tc->parent->cuda || !probe.cuda || probe.warm || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
   probe.warm = PETSC_TRUE;
-  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscLogEventBegin(MATTC_WarmUp, A, 0, 0, 0));
-  status = probe.cuda->prepare_begin(MATTC_SCALAR, sparse, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
-  if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse prepares the GPU for its first products%s, in a thread of its own\n", sparse ? ", those of sparse matrices, too" : ""));
-  else {
-    PetscCall(PetscInfo(A, "aijtccusparse prepares the GPU for its first products at once, but for those of sparse matrices: %s\n", probe.cuda->last_error()));
-    PetscCall(MatTCTellWarm(A, probe.cuda->warm_up(MATTC_SCALAR)));
-  }
+  status = probe.cuda->warm_up(MATTC_SCALAR);
   PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
+  if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
+  if (!MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* which ends it, before the first product */
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  status = probe.cuda->load_products_begin(MATTC_SCALAR, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
+  if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse loads what products of sparse matrices need, in a thread of its own\n"));
+  else PetscCall(PetscInfo(A, "aijtccusparse does not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Whoever is about to use the device for a product waits for that, once; A: the matrix, NULL if there is none */
-PetscErrorCode MatTCAwaitWarmUp(Mat A)
-{
-  PetscFunctionBegin;
-  if (probe.warm && !probe.waited) PetscCall(MatTCTellWarm(A, probe.cuda->prepare_wait()));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* What products of sparse matrices need, too: so that cuSPARSE has no two of them at a time */
+/* Of products of sparse matrices, which has begun with the first matrix of ours: waits for its end, so that cuSPARSE has no two of them at a time */
 void MatTCFinishLoading(void)
 {
-  if (probe.cuda && probe.warm) (void)probe.cuda->prepare_end();
+  if (probe.cuda && probe.warm) (void)probe.cuda->load_products_end();
 }
 
 void MatTCBackendReset(void)

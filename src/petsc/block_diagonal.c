@@ -99,7 +99,21 @@ static PetscErrorCode MatTCInvertBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, const Pets
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent of a parallel matrix asks its diagonal block */
+/* The parent of a parallel matrix asks its diagonal block, which on the GPU (3.26.1) does not know how large the blocks are and inverts single entries, so that who reads blocks then reads beyond them */
+static PetscErrorCode MatTCTellBlockSize(Mat A)
+{
+  Mat      blocks[2];
+  PetscInt num, rows, cols, known;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  PetscCall(MatGetBlockSizes(A, &rows, &cols));
+  if (num == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetBlockSize(blocks[0], &known));
+  if (known != rows) PetscCall(MatSetBlockSizes(blocks[0], rows, cols));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatInvertBlockDiagonal_AIJTCCUSPARSE(Mat A, const PetscScalar **values)
 {
   Mat_AIJTCCUSPARSE *tc;
@@ -108,8 +122,10 @@ PetscErrorCode MatInvertBlockDiagonal_AIJTCCUSPARSE(Mat A, const PetscScalar **v
 
   PetscFunctionBegin;
   PetscCall(MatTCContextGet(A, &tc));
-  if (tc && tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc));
-  else PetscCall(MatTCInvertBlocks(A, tc, values, &done));
+  if (tc && tc->parent->mpi) {
+    PetscCall(MatTCEnsureBlocks(A, tc));
+    PetscCall(MatTCTellBlockSize(A));
+  } else PetscCall(MatTCInvertBlocks(A, tc, values, &done));
   if (done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCGetParentOp(A, MATOP_INVERT_BLOCK_DIAGONAL, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, const PetscScalar **))f)(A, values));

@@ -154,7 +154,6 @@ PetscErrorCode MatTCBegin(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const t
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (*backend != tc_backend_host()) {
-    PetscCall(MatTCAwaitWarmUp(A));
     PetscCall(MatTCGetCurrentStream(stream));
     PetscCall(MatTCFollowStream(A, tc, side, *backend, *stream));
   }

@@ -1,14 +1,11 @@
 /*
-  What a process waits for in its first products, ahead of them, in a thread of its own while the program assembles: memory and kernels of ours, 15 to 20 ms on an H200, and then, for products of two sparse matrices,
-  what cuSPARSE loads at the first launch of cusparseSpGEMM, 40 to 80 ms. All of that comes with one product of small matrices. The calls of other threads meanwhile do not wait (docs/performance-solves.md, "Set-up").
+  What a process waits for in its first product of two sparse matrices, ahead of it: cuSPARSE loads the kernels of cusparseSpGEMM at their first launch, 40 to 80 ms on an H200, in a thread of its own here,
+  while the program assembles. All of them come with one product of small matrices. The calls of other threads meanwhile do not wait (docs/performance-solves.md, "Set-up").
 */
 #include "tc_backend.h"
 #include "tc_build.cuh"
-#include <condition_variable>
 #include <cusparse.h>
-#include <mutex>
 #include <sched.h>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -135,12 +132,15 @@ public:
   }
 };
 
-/* On a stream that waits for no other */
-tc_status load_products(tc_scalar scalar, bool wide)
+/* On a stream that waits for no other; while another thread captures one, nothing of this is an error */
+tc_status load(int device, tc_scalar scalar, bool wide)
 {
+  cudaStreamCaptureMode                       mode = cudaStreamCaptureModeRelaxed;
   tc_owned<cudaStream_t, cudaStreamDestroy>   stream;
   tc_owned<cusparseHandle_t, cusparseDestroy> handle;
 
+  TC_CALL(tc_cuda("the device", cudaSetDevice(device)));
+  TC_CALL(tc_cuda("capturing", cudaThreadExchangeStreamCaptureMode(&mode)));
   TC_CALL(tc_cuda("a stream", cudaStreamCreateWithFlags(&stream.handle, cudaStreamNonBlocking)));
   TC_CALL(tc_cusparse("cusparseCreate", cusparseCreate(&handle.handle)));
   TC_CALL(tc_cusparse("cusparseSetStream", cusparseSetStream(handle.handle, stream.handle)));
@@ -149,78 +149,24 @@ tc_status load_products(tc_scalar scalar, bool wide)
   return wide ? tc_small_product<int64_t, double>::run(handle.handle, stream.handle) : tc_small_product<int32_t, double>::run(handle.handle, stream.handle);
 }
 
-/* Of this thread; while another one captures a stream, nothing of it is an error then */
-tc_status use_device(int device)
-{
-  cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
-
-  TC_CALL(tc_cuda("the device", cudaSetDevice(device)));
-  return tc_cuda("capturing", cudaThreadExchangeStreamCaptureMode(&mode));
-}
-
 /* Whoever ends the process waits for it */
-class tc_preparation
-{
-public:
-  ~tc_preparation() { end(); }
-  tc_status begin(int device, tc_status (*warm_up)(tc_scalar), tc_scalar scalar, bool products, bool wide)
-  {
-    end();
-    warm_ = false;
-    try {
-      thread_ = std::thread([=] {
-        tc_status status = use_device(device);
+struct tc_loader {
+  std::thread thread;
+  tc_status   status = TC_OK;
 
-        if (status == TC_OK) status = warm_up(scalar);
-        tell(status);
-        products_ = status == TC_OK && products ? load_products(scalar, wide) : status;
-      });
-    } catch (const std::system_error &error) {
-      warm_ = true;
-      return tc_fail(TC_ERR_MEMORY, "no thread: %s", error.what());
-    }
-    return TC_OK;
-  }
-  tc_status wait()
-  {
-    std::unique_lock<std::mutex> lock(mutex_);
-
-    told_.wait(lock, [this] { return warm_; });
-    return status_ == TC_OK ? TC_OK : tc_fail(status_, "%s", text_.c_str());
-  }
   tc_status end()
   {
-    if (thread_.joinable()) thread_.join();
-    return products_;
+    if (thread.joinable()) thread.join();
+    return status;
   }
-
-private:
-  void tell(tc_status status)
-  {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-
-      warm_   = true;
-      status_ = status;
-      text_   = status == TC_OK ? "" : tc_last_error();
-    }
-    told_.notify_all();
-  }
-
-  std::thread             thread_;
-  std::mutex              mutex_;
-  std::condition_variable told_;
-  bool                    warm_     = true;
-  tc_status               status_   = TC_OK; // of what warms up
-  std::string             text_;
-  tc_status               products_ = TC_OK;
+  ~tc_loader() { end(); }
 };
 
-tc_preparation preparation;
+tc_loader loader;
 
 } // namespace
 
-extern "C" tc_status tc_prepare_begin(tc_status (*warm_up)(tc_scalar), tc_scalar scalar, int products, int wide, int processes)
+extern "C" tc_status tc_load_products_begin(tc_scalar scalar, int wide, int processes)
 {
   cpu_set_t processors;
   int       device;
@@ -228,15 +174,16 @@ extern "C" tc_status tc_prepare_begin(tc_status (*warm_up)(tc_scalar), tc_scalar
   CPU_ZERO(&processors);
   TC_CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) >= 2 * processes, TC_ERR_UNSUPPORTED, "fewer than two processors for each process");
   TC_CALL(tc_cuda("the device", cudaGetDevice(&device)));
-  return preparation.begin(device, warm_up, scalar, products != 0, wide != 0);
+  loader.end();
+  try {
+    loader.thread = std::thread([device, scalar, wide] { loader.status = load(device, scalar, wide != 0); });
+  } catch (const std::system_error &error) {
+    return tc_fail(TC_ERR_MEMORY, "no thread: %s", error.what());
+  }
+  return TC_OK;
 }
 
-extern "C" tc_status tc_prepare_wait(void)
+extern "C" tc_status tc_load_products_end(void)
 {
-  return preparation.wait();
-}
-
-extern "C" tc_status tc_prepare_end(void)
-{
-  return preparation.end();
+  return loader.end();
 }
