@@ -139,7 +139,7 @@ static tc_status PackTranspose(const Bench *B, const tc_plan_options *options, B
   return tc_transpose_build(C->transpose, &B->local, B->block, 0, NULL);
 }
 
-/* A plan that multiplies with that kernel */
+/* A plan that multiplies with that kernel, as it is after many products */
 static PetscErrorCode NewPlan(const Bench *B, const tc_kernel *kernel, BenchCandidate *C)
 {
   const tc_plan_options options = {.format = kernel->format, .arithmetic = kernel->arithmetic == TC_ARITHMETIC_HOST ? TC_ARITHMETIC_AUTO : kernel->arithmetic, .precision = B->settings->precision};
@@ -153,6 +153,12 @@ static PetscErrorCode NewPlan(const Bench *B, const tc_kernel *kernel, BenchCand
   } else {
     status = PackPlan(B, &options, &C->plan);
     if (status == TC_OK) status = tc_plan_refill(C->plan, B->local_val, &key, TC_CACHE_REBUILD, NULL);
+  }
+  if (status == TC_OK) {
+    tc_stats stats;
+
+    tc_plan_stats(C->plan, &stats);
+    if (tc_choose_collect_after(&stats) > 0) status = tc_plan_collect(C->plan, NULL);
   }
   if (status == TC_OK) status = B->settings->backend->synchronize(NULL);
   PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "%s", tc_last_error());

@@ -46,7 +46,7 @@ extern "C" {
   tc_status launcher(const void *, const tc_spmm_args *, void *);
 #include "tc_kernels.h"
 #undef TC_SPMM_KERNEL
-#define TC_CONVERTER(format, build, refill, search) tc_status refill(const void *, const double *, tc_stream);
+#define TC_CONVERTER(format, build, refill, search, collect) tc_status refill(const void *, const double *, tc_stream);
 #include "tc_kernels.h"
 #undef TC_CONVERTER
 size_t    tc_spmv_csr_scratch_cuda(int32_t, int64_t);
@@ -57,6 +57,7 @@ tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bittcf(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_build_bcsr(const tc_csr_local *, void *, void **, tc_stream);
 tc_status tc_search_hybrid(const void *, const double *, tc_stream);
+tc_status tc_collect_hybrid(const void *, tc_stream);
 tc_status tc_survey_begin_cuda(const tc_csr_view *, void **, tc_stream);
 tc_status tc_survey_end_cuda(void *, const tc_csr_view *, tc_survey *, tc_stream);
 tc_status tc_load_products_begin(tc_scalar, int, int);
@@ -125,7 +126,7 @@ static const tc_spmm_kernel *cuda_spmm_kernels(int *num)
 static const tc_converter *cuda_converters(int *num)
 {
   static const tc_converter converters[] = {
-#define TC_CONVERTER(format, build, refill, search) {format, build, refill, search},
+#define TC_CONVERTER(format, build, refill, search, collect) {format, build, refill, search, collect},
 #include "tc_kernels.h"
 #undef TC_CONVERTER
   };

@@ -27,6 +27,8 @@ static void tc_cut_tail(tc_cutter &C, tc_hybrid &H)
   C.cut(H.arrived, H.num_long);
   C.cut(H.dictionary, TC_HYBRID_DICTIONARY);
   C.cut(H.dictionary_size, 2);
+  C.cut(H.large, tc_hybrid_large(&H));
+  C.cut(H.large_size, 1);
   C.cut(H.exponent, H.precision == TC_PRECISION_F16 ? (int64_t)H.num_segments + H.num_sliced : 0);
   C.cut(index, H.index_units, 16);
   C.cut(val, H.num_slots, sizeof(double));

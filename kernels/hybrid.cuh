@@ -148,13 +148,19 @@ __device__ __forceinline__ double tc_unscaled(const tc_hybrid &H, int32_t i, dou
   else return sum;
 }
 
-/* The code of a D8 value: slot k + place of lane `lane`, k a multiple of `places` */
-__device__ __forceinline__ uint32_t tc_code(const char *val, int k, int place, int lane, int places)
+/* Codes, which stand for values of a dictionary, and what one is stored as */
+template <tc_hybrid_value_kind kind>
+constexpr bool tc_is_code = kind == TC_HYBRID_D8 || kind == TC_HYBRID_D16;
+template <tc_hybrid_value_kind kind>
+using tc_code = std::conditional_t<kind == TC_HYBRID_D8, uint8_t, uint16_t>;
+
+template <tc_hybrid_value_kind kind>
+__device__ __forceinline__ double tc_decode_value(const tc_hybrid &H, uint32_t code)
 {
-  return __ldg(reinterpret_cast<const uint8_t *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place);
+  return __ldg((kind == TC_HYBRID_D16 ? H.large : H.dictionary) + code);
 }
 
-/* What a value is stored as, D8: what its code stands for; and the value, which loading does not wait for */
+/* What a value is stored as, a code: what it stands for; and the value, which loading does not wait for */
 template <tc_hybrid_value_kind kind>
 using tc_stored = std::conditional_t<kind == TC_HYBRID_F32, float, std::conditional_t<tc_is_16_bits<kind>, uint16_t, double>>;
 
@@ -165,7 +171,7 @@ __device__ __forceinline__ double tc_widened(tc_stored<kind> stored)
   else return stored;
 }
 
-/* A value that is stored there, not of D8 */
+/* A value that is stored there, not as a code */
 template <tc_hybrid_value_kind kind, bool stays>
 __device__ __forceinline__ tc_stored<kind> tc_load_stored(const void *at)
 {
@@ -173,13 +179,13 @@ __device__ __forceinline__ tc_stored<kind> tc_load_stored(const void *at)
 }
 
 template <tc_hybrid_value_kind kind>
-constexpr int tc_bytes_of_value = kind == TC_HYBRID_F64 ? 8 : kind == TC_HYBRID_F32 ? 4 : tc_is_16_bits<kind> ? 2 : 1;
+constexpr int tc_bytes_of_value = kind == TC_HYBRID_F64 ? 8 : kind == TC_HYBRID_F32 ? 4 : kind == TC_HYBRID_D8 ? 1 : 2;
 
 /* One value as it is stored, not by rows: slot k + place of a lane; and widened */
 template <tc_hybrid_value_kind kind, bool stays = false>
 __device__ __forceinline__ tc_stored<kind> tc_load_value(const tc_hybrid &H, const char *val, int k, int place, int lane, int places)
 {
-  if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + tc_code(val, k, place, lane, places));
+  if constexpr (tc_is_code<kind>) return tc_decode_value<kind>(H, __ldg(reinterpret_cast<const tc_code<kind> *>(val) + TC_HYBRID_SLICE_ROWS * k + lane * places + place));
   else return tc_load_stored<kind, stays>(reinterpret_cast<const tc_stored<kind> *>(val) + (tc_is_16_bits<kind> ? TC_HYBRID_SLICE_ROWS * k + lane * places + place : TC_HYBRID_SLICE_ROWS * (k + place) + lane));
 }
 
@@ -211,18 +217,18 @@ __device__ __forceinline__ tc_stored_pair<kind> tc_load_pair(const tc_hybrid &H,
   } else return {used ? tc_load_value<kind, stays>(H, val, k, place, lane, 4) : tc_stored<kind>(0), both ? tc_load_value<kind, stays>(H, val, k, place, lane + 1, 4) : tc_stored<kind>(0)};
 }
 
-/* The four values k .. k + 3 of a lane, as they are stored, not by rows; those from `length` on are 0 (D8, BF16, F16: whatever) */
+/* The four values k .. k + 3 of a lane, as they are stored, not by rows; those from `length` on are 0 (one or two bytes: whatever) */
 template <tc_hybrid_value_kind kind>
 struct tc_values4 {
   using stored = std::conditional_t<kind == TC_HYBRID_F64, double, std::conditional_t<kind == TC_HYBRID_F32, float, uint32_t>>;
-  stored raw[kind == TC_HYBRID_D8 ? 1 : tc_is_16_bits<kind> ? 2 : 4]; // D8: four codes in one word; 16 bits: two values in each of two
+  stored raw[tc_bytes_of_value<kind> <= 2 ? tc_bytes_of_value<kind> : 4]; // D8: four codes in one word; 16 bits: two values or codes in each of two
 
   template <bool stays = false>
   __device__ __forceinline__ void load(const char *val, int k, int length, int lane)
   {
     if constexpr (kind == TC_HYBRID_D8) {
       raw[0] = tc_load_packed<stays>(reinterpret_cast<const uint32_t *>(val + TC_HYBRID_SLICE_ROWS * k) + lane);
-    } else if constexpr (tc_is_16_bits<kind>) {
+    } else if constexpr (tc_bytes_of_value<kind> == 2) {
       const uint2 two = tc_load_packed<stays>(reinterpret_cast<const uint2 *>(val + 2 * TC_HYBRID_SLICE_ROWS * k) + lane);
 
       raw[0] = two.x, raw[1] = two.y;
@@ -254,14 +260,18 @@ struct tc_values4 {
 
   __device__ __forceinline__ double value(const tc_hybrid &H, int place) const
   {
-    if constexpr (kind == TC_HYBRID_D8) return __ldg(H.dictionary + (raw[0] >> 8 * place & 0xffu));
+    if constexpr (kind == TC_HYBRID_D8) return tc_decode_value<kind>(H, raw[0] >> 8 * place & 0xffu);
+    else if constexpr (kind == TC_HYBRID_D16) return tc_decode_value<kind>(H, raw[place / 2] >> 16 * (place % 2) & 0xffffu);
     else if constexpr (tc_is_16_bits<kind>) return tc_widen16<kind>(raw[place / 2] >> 16 * (place % 2) & 0xffffu);
     else return raw[place];
   }
 };
 
-/* Calls f(index kind, value kind), both as compile-time constants; kinds of 16 bits only if there may be any */
-template <bool with_16_bits = false, typename F>
+/* Kinds of values that there may be beside D8, F32 and F64: codes of 16 bits, of slices in precision F64 and F32 only; values that are rounded to 16 bits */
+enum class tc_more_kinds { NONE, CODES, ROUNDED };
+
+/* Calls f(index kind, value kind), both as compile-time constants */
+template <tc_more_kinds more, typename F>
 __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F f)
 {
   auto with_index = [&](auto value) {
@@ -273,9 +283,12 @@ __device__ __forceinline__ void tc_with_kinds(int index_kind, int value_kind, F 
     }
   };
 
-  if constexpr (with_16_bits) {
+  if constexpr (more == tc_more_kinds::ROUNDED) {
     if (value_kind == TC_HYBRID_BF16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_BF16>());
     if (value_kind == TC_HYBRID_F16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_F16>());
+  }
+  if constexpr (more == tc_more_kinds::CODES) {
+    if (value_kind == TC_HYBRID_D16) return with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_D16>());
   }
   switch (value_kind) {
   case TC_HYBRID_D8: with_index(std::integral_constant<tc_hybrid_value_kind, TC_HYBRID_D8>()); break;

@@ -121,7 +121,7 @@ __device__ __forceinline__ double tc_short_row_sum(const tc_hybrid &H, const tc_
 template <int most, bool stays, tc_hybrid_index_kind index_kind, tc_hybrid_value_kind value_kind, typename V>
 __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hybrid_slice &S, int length, int longest, int32_t origin, int row, int place, bool early, const V *x, tc_mma_accumulator &acc)
 {
-  constexpr bool fewer = value_kind == TC_HYBRID_D8 || (value_kind != TC_HYBRID_F64 && index_kind == TC_HYBRID_I32);
+  constexpr bool fewer = tc_is_code<value_kind> || (value_kind != TC_HYBRID_F64 && index_kind == TC_HYBRID_I32);
   constexpr int  batch = most == 3 && value_kind == TC_HYBRID_F64 ? 2 : fewer && most > 4 ? 4 : most; // more lose there (docs/performance-spmv.md, steps 23 and 24)
   constexpr int  bytes = tc_bytes_of_value<value_kind>;
   const char    *own   = tc_value_base(H, S.val) + bytes * (4 * row + place); // this lane's value in the present block of four places
@@ -134,10 +134,10 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
 #pragma unroll
     for (int i = 0; i < batch; ++i) column[i] = k + 4 * i + place < length ? columns.column(i, origin) : TC_HYBRID_PAD;
     columns.advance(batch);
-    if constexpr (value_kind == TC_HYBRID_D8) {
+    if constexpr (tc_is_code<value_kind>) {
 #pragma unroll
-      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? __ldg(reinterpret_cast<const uint8_t *>(own) + TC_HYBRID_BLOCK * i) : 0;
-      own += TC_HYBRID_BLOCK * batch;
+      for (int i = 0; i < batch; ++i) code[i] = k + 4 * i + place < length ? __ldg(reinterpret_cast<const tc_code<value_kind> *>(own) + TC_HYBRID_BLOCK * i) : 0;
+      own += bytes * TC_HYBRID_BLOCK * batch;
     }
   };
   auto add = [&](int k, auto rest) {
@@ -151,10 +151,10 @@ __device__ __forceinline__ void tc_quarter_sums(const tc_hybrid &H, const tc_hyb
       const int missing = rest.value && bytes > 2 ? max(4 - (S.width - k - 4 * i), 0) : 0; // places of a last block by rows
 
       if (k + 4 * i + place >= length) value[i] = 0;
-      else if constexpr (value_kind == TC_HYBRID_D8) value[i] = __ldg(H.dictionary + code[i]);
+      else if constexpr (tc_is_code<value_kind>) value[i] = tc_decode_value<value_kind>(H, code[i]);
       else value[i] = tc_load_stored<value_kind, stays>(own + bytes * (TC_HYBRID_BLOCK * i - missing * row));
     }
-    if (value_kind != TC_HYBRID_D8) own += bytes * TC_HYBRID_BLOCK * batch;
+    if (!tc_is_code<value_kind>) own += bytes * TC_HYBRID_BLOCK * batch;
     if (!rest.value) load_columns(k + 4 * batch);
 #pragma unroll
     for (int i = 0; i < batch; ++i) tc_mma_m8n8k4(acc, tc_widened<value_kind>(value[i]), gathered[i]);

@@ -87,6 +87,19 @@ __device__ __forceinline__ void tc_row_sums(const tc_hybrid &H, const tc_hybrid_
   const char   *block = tc_index_block(H, S.index);
   const char   *val   = tc_value_base(H, S.val);
 
+  if constexpr (value_kind == TC_HYBRID_D16) { // four at a time would spill
+    const int places = S.width < 3 ? S.width : 4;
+
+#pragma unroll 1
+    for (int k = 0; k < length; ++k) {
+      const int     place       = S.width < 3 ? k : k % 4;
+      const double  of_entry[1] = {tc_value<value_kind>(H, val, k - place, place, lane, places)};
+      const double *row_of_b[1] = {b + tc_column<index_kind>(block + k / 4 * tc_block_bytes<index_kind>, lane, place, places, origin)};
+
+      tc_add_entries<1>(of_entry, row_of_b, 1, columns, sum);
+    }
+    return;
+  }
   if (S.width < 3) {
     for (int k = 0; k < length; k += pair) {
       double        of_entry[pair];
@@ -148,7 +161,7 @@ static __global__ void __launch_bounds__(tc_slice_threads, shape::blocks) tc_spm
   const tc_slice_columns<most> of_b(args.ldb, columns);
 
   if constexpr (most > 8) tc_keep(b); // the others have no registers for it
-  tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+  tc_with_kinds<tc_more_kinds::CODES>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
     constexpr bool may_be_by_rows = decltype(value_kind)::value == TC_HYBRID_F64 || decltype(value_kind)::value == TC_HYBRID_F32;
     const int      length         = H.length[tc_warp_size * s + lane];
 
@@ -206,7 +219,7 @@ static __global__ void __launch_bounds__(tc_slice_threads) tc_spmm_pieces_kernel
     const tc_hybrid_segment S = tc_load_descriptor(H.segment + s);
     double                  sum;
 
-    tc_with_kinds(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
+    tc_with_kinds<tc_more_kinds::NONE>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { sum = tc_piece_sum<decltype(index_kind)::value, decltype(value_kind)::value>(H, S, piece, args.b + j * args.ldb); });
     args.scratch[((int64_t)s * tc_pieces + piece) * (groups * tc_piece_columns) + j] = sum;
   } else if (!args.add) {
     const int64_t i = (int64_t)(cta - piece_blocks) * tc_slice_threads + threadIdx.x;

@@ -62,6 +62,10 @@ struct tc_hybrid_grid {
   tc_next_kernel next;           // when_next()
 };
 
+/* Numbers of a program in single precision are floats, which need no codes of 16 bits */
+template <typename way, typename V>
+constexpr tc_more_kinds tc_kinds_of_slices = way::with_16_bits ? tc_more_kinds::ROUNDED : std::is_same_v<V, double> ? tc_more_kinds::CODES : tc_more_kinds::NONE;
+
 template <typename way, typename V>
 __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, const tc_hybrid_slice &S, int quarter, int lane, tc_next_kernel next, const V *x, const tc_output<V> &out)
 {
@@ -73,7 +77,7 @@ __device__ __forceinline__ void tc_wide_slice(const tc_hybrid &H, int32_t s, con
   const int32_t      row    = S.row >= 0 ? S.row + r : used ? H.row_id[H.num_long + tc_warp_size * s + r] : 0;
   tc_mma_accumulator acc    = {};
 
-  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, next == tc_next_kernel::EARLY, x, acc); });
+  tc_with_kinds<tc_kinds_of_slices<way, V>>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) { tc_quarter_sums<way::batch, way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, longest, tc_origin(H, row), r, at.k, next == tc_next_kernel::EARLY, x, acc); });
   if (next == tc_next_kernel::AFTER_SUMS) tc_begin_next_kernel();
   if (tc_mma_holds_diagonal(at) && used) {
     double sum = tc_mma_own_diagonal(acc, at);
@@ -91,7 +95,7 @@ __device__ __forceinline__ void tc_narrow_slice(const tc_hybrid &H, int32_t s, c
   const int32_t row    = S.row >= 0 ? S.row + lane : H.row_id[H.num_long + tc_warp_size * s + lane];
   double        sum;
 
-  tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+  tc_with_kinds<tc_kinds_of_slices<way, V>>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
     constexpr bool codes = decltype(index_kind)::value == TC_HYBRID_SHIFT && decltype(value_kind)::value == TC_HYBRID_D8;
 
     if (S.width < 3) sum = tc_short_row_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, length, tc_origin(H, row), lane, next == tc_next_kernel::EARLY, x);
@@ -120,7 +124,7 @@ static __global__ void __launch_bounds__(way::max_threads, way::min_blocks) tc_s
       if (used) {
         S = tc_load_descriptor(H.segment + s);
         tc_between_kernels(grid.next == tc_next_kernel::EARLY);
-        tc_with_kinds<way::with_16_bits>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
+        tc_with_kinds<way::with_16_bits ? tc_more_kinds::ROUNDED : tc_more_kinds::NONE>(S.index_kind, S.value_kind, [&](auto index_kind, auto value_kind) {
           chain = tc_unscaled<decltype(value_kind)::value>(H, s, tc_segment_sum<way::stays, decltype(index_kind)::value, decltype(value_kind)::value>(H, S, warp % tc_team, lane, x));
         });
       }

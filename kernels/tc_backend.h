@@ -90,6 +90,10 @@ typedef struct {
   tc_status (*refill)(const void *view, const double *csr_val, tc_stream stream);
   /* A part of the refill that comes next, ahead of it: the format then knows how many bytes these values take, as far as a sample tells. Waits for the device. NULL: there is no such part */
   tc_status (*search)(const void *view, const double *csr_val, tc_stream stream);
+  /*
+    Writes the values of the last refill anew, in fewer bytes if that can be, which takes a few products' time. Enqueues. NULL: there is no such way. Errors: TC_ERR_MEMORY, after which all is as before
+  */
+  tc_status (*collect)(const void *view, tc_stream stream);
 } tc_converter;
 
 typedef struct {

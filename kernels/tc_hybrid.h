@@ -20,7 +20,7 @@
   distances of a place span at most 0xfe, 0xfffe, base the smallest. Segments: U8, U16, I32.
 
   Value kinds: F64; F32, where every value is exactly a float and none is a NaN; D8, where every value's bits are in the dictionary (values of places beyond the row: +0.0, D8: 0).
-  A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8, BF16 and F16 in blocks of `places` x 32 entries of 1
+  A narrow kind uses the first bytes of the slots of its slice or segment: F32 like F64 with 4 bytes per slot; D8, D16, BF16 and F16 in blocks of `places` x 32 entries of 1
   or 2 bytes, like the index.
   The kinds of values are set, tested again and widened by every refill; the first that fits of D8, F32, F64.
   With another precision than F64 values may be rounded to nearest, ties to even, and the first kind that fits is taken of
@@ -31,6 +31,9 @@
   (size 0) if they are more than TC_HYBRID_DICTIONARY. Zeros follow. Its size, and the bytes of a value by this sample: TC_HYBRID_CODE_BYTES if there is a dictionary, 4 if
   values 0, TC_HYBRID_FLOAT_EVERY, ... of the sample are floats, else 8. In precision F64 refills that know of each other (tc_hybrid_repeats) leave an empty dictionary as it is,
   but for every TC_HYBRID_LOOK_EVERYth.
+  D16: in precision F64 slices that a refill has left as F64 become codes of 16 bits by a step of its own (tc_converter.collect), all of them or none. The large dictionary: +0.0, then the other
+  values of these slices, distinct and ordered as above, then zeros; none (size 0) where these are none or TC_HYBRID_LARGE and more. The next refill begins anew. Where F64 was what a
+  value takes, TC_HYBRID_CODE_BYTES is then.
 */
 #pragma once
 #include "tc_base.h"
@@ -46,6 +49,7 @@ enum {
   TC_HYBRID_FEW_SLICES  = 4096,
   TC_HYBRID_WIDE_MEAN   = 16, // slots per row
   TC_HYBRID_DICTIONARY  = 256,
+  TC_HYBRID_LARGE       = 4096,
   TC_HYBRID_SAMPLE      = 4096,
   TC_HYBRID_LOOK_EVERY  = 8,
   TC_HYBRID_FLOAT_EVERY = 4, // values of the sample
@@ -54,7 +58,7 @@ enum {
 };
 
 typedef enum { TC_HYBRID_SHIFT, TC_HYBRID_U8, TC_HYBRID_U16, TC_HYBRID_I32, TC_HYBRID_NUM_INDEX_KINDS } tc_hybrid_index_kind;
-typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_BF16, TC_HYBRID_F16, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
+typedef enum { TC_HYBRID_D8, TC_HYBRID_F32, TC_HYBRID_F64, TC_HYBRID_BF16, TC_HYBRID_F16, TC_HYBRID_D16, TC_HYBRID_NUM_VALUE_KINDS } tc_hybrid_value_kind;
 
 /* 16 bytes, read in one piece */
 typedef struct {
@@ -80,6 +84,8 @@ typedef struct {
   volatile int32_t bytes;    // of a value, as that search found; 0: none has ended
   int32_t          since;    // refills that did not search since then
   int32_t          ahead;    // the next refill finds its dictionary made (tc_converter.search)
+  volatile int32_t large;    // size of the large dictionary that the last collection made; -1: not known yet
+  int32_t          skipped;  // collections since then that were not made
 } tc_hybrid_repeats;
 
 typedef struct {
@@ -101,6 +107,8 @@ typedef struct {
   void              *val;        // [8 * num_slots] bytes
   double            *dictionary; // [TC_HYBRID_DICTIONARY]
   int32_t           *dictionary_size; // [2] and the bytes of a value
+  double            *large;           // [TC_HYBRID_LARGE] in precision F64, else [0]
+  int32_t           *large_size;      // [1]
   double            *partial;    // [num_segments], scratch: sum of each segment
   int32_t           *arrived;    // [num_long], scratch, zero between products: segments of the row that have finished
   int16_t           *exponent;   // [num_segments + num_sliced] with precision F16, else [0]: of each segment, then of each sliced row; 0 where the kind is another
@@ -141,6 +149,24 @@ static inline int tc_hybrid_searches(const tc_hybrid *H)
   repeats->distinct = -1;
   repeats->since    = 0;
   return 1;
+}
+
+/* The same for collections: where the last one came to nothing, refills leave out some */
+static inline int tc_hybrid_collects(const tc_hybrid *H)
+{
+  tc_hybrid_repeats *repeats = H->repeats;
+
+  if (H->precision != TC_PRECISION_F64) return 0;
+  if (repeats == NULL) return 1;
+  if (repeats->large == 0 && ++repeats->skipped < TC_HYBRID_LOOK_EVERY) return 0;
+  repeats->large   = -1;
+  repeats->skipped = 0;
+  return 1;
+}
+
+static inline int32_t tc_hybrid_large(const tc_hybrid *H)
+{
+  return H->precision == TC_PRECISION_F64 ? TC_HYBRID_LARGE : 0;
 }
 
 /*

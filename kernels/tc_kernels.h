@@ -47,9 +47,9 @@ TC_WARM_UP(tc_load_transpose)
 #endif
 
 #ifdef TC_CONVERTER
-/*           format    build            refill            search           ; build nullptr: the host packs */
-TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp,   nullptr)
-TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid, tc_search_hybrid)
-TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf, nullptr)
-TC_CONVERTER("bcsr",   tc_build_bcsr,   tc_refill_bcsr,   nullptr)
+/*           format    build            refill            search            collect            ; build nullptr: the host packs */
+TC_CONVERTER("dasp",   nullptr,         tc_refill_dasp,   nullptr,          nullptr)
+TC_CONVERTER("hybrid", tc_build_hybrid, tc_refill_hybrid, tc_search_hybrid, tc_collect_hybrid)
+TC_CONVERTER("bittcf", tc_build_bittcf, tc_refill_bittcf, nullptr,          nullptr)
+TC_CONVERTER("bcsr",   tc_build_bcsr,   tc_refill_bcsr,   nullptr,          nullptr)
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TIMES = 15, PRODUCTS = 50 };
+enum { TIMES = 15, FEW = 20, PRODUCTS = 50 }; // FEW: and no more, so that a plan does not yet collect
 
 /* A matrix on the device, a plan for it and what it multiplies */
 typedef struct {
@@ -74,7 +74,7 @@ static void free_matrix(bench_matrix *M)
   device_free(&M->z);
 }
 
-enum { PRODUCT, REFILL, BUILD }; // each with what has to follow it
+enum { PRODUCT, REFILL, COLLECT, BUILD }; // each with what has to follow it; what is collected has been refilled
 
 /* Milliseconds from idle to idle */
 static double time_once(bench_matrix *M, int what, int products)
@@ -86,6 +86,7 @@ static double time_once(bench_matrix *M, int what, int products)
   begin = device_seconds();
   if (what == BUILD && tc_plan_build_local(M->plan, &M->pattern, NULL) != TC_OK) device_die("build", tc_last_error());
   if (what >= REFILL && tc_plan_refill(M->plan, M->val.local, &M->key, TC_CACHE_REFILL, NULL) != TC_OK) device_die("refill", tc_last_error());
+  if (what == COLLECT && tc_plan_collect(M->plan, NULL) != TC_OK) device_die("collect", tc_last_error());
   for (int i = 0; i < products; ++i) {
     if (tc_plan_spmv(M->plan, M->x.local, NULL, M->z.local, 1, NULL) != TC_OK) device_die("product", tc_last_error());
   }
@@ -105,18 +106,21 @@ static double median_of(bench_matrix *M, int what, int products)
 static void time_case(const tc_backend *backend, const char *name, const tc_matrix *A, int32_t row_group)
 {
   bench_matrix M = new_matrix(backend, A, row_group);
-  double       first, once, product, refill, build;
+  double       first, once, product, refill, build, collect, collected;
   tc_detail    detail;
 
   first   = time_once(&M, BUILD, 1);
   build   = median_of(&M, BUILD, 1);
   refill  = median_of(&M, REFILL, 1);
   once    = median_of(&M, PRODUCT, 1);
-  product = median_of(&M, PRODUCT, PRODUCTS) / PRODUCTS;
+  product = (median_of(&M, REFILL, 1 + FEW) - refill) / FEW;
+  collect = time_once(&M, COLLECT, 1); // the first one loads kernels
+  collect = median_of(&M, COLLECT, 1) - refill;
+  collected = median_of(&M, PRODUCT, PRODUCTS) / PRODUCTS;
   build -= refill;
   refill -= once;
   if (tc_plan_detail(M.plan, &detail, NULL) != TC_OK) device_die("detail", tc_last_error());
-  printf("%-24s %10lld %8.4f %8.4f %8.4f %8.4f %7.1f %7.1f %7.1f   %s\n", name, (long long)A->nnz, product, build, refill, first, build / product, refill / product, (build + refill) / product, detail.kinds);
+  printf("%-24s %10lld %8.4f %8.4f %8.4f %8.4f %7.1f %7.1f %7.1f %8.4f %8.4f   %s\n", name, (long long)A->nnz, product, build, refill, first, build / product, refill / product, (build + refill) / product, collect, collected, detail.kinds);
   fflush(stdout);
   free_matrix(&M);
 }
@@ -146,7 +150,7 @@ int conversion_bench(const tc_backend *backend, const char *cases)
 
   if (list == NULL) device_die("calloc", "no host memory");
   memcpy(list, cases, strlen(cases));
-  printf("%-24s %10s %8s %8s %8s %8s %7s %7s %7s\n", "case", "nonzeros", "product", "build", "refill", "first", "b/prod", "r/prod", "both");
+  printf("%-24s %10s %8s %8s %8s %8s %7s %7s %7s %8s %8s\n", "case", "nonzeros", "product", "build", "refill", "first", "b/prod", "r/prod", "both", "collect", "product");
   while ((text = strtok_r(rest, ",", &rest)) != NULL) run_case(backend, text);
   free(list);
   return 0;

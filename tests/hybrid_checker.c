@@ -8,7 +8,7 @@ enum { LANES = 32, MAX_WIDTH = 255 };
 
 /* A slice or a segment: the CSR entry at each place, -1 where there is none; the first of its exponents, and how many there are */
 typedef struct {
-  int32_t width, places, exponent, num_exponents, origin[LANES], by_rows;
+  int32_t width, places, exponent, num_exponents, origin[LANES], by_rows, is_slice;
   int64_t entry[MAX_WIDTH + 1][LANES];
 } piece;
 
@@ -127,12 +127,17 @@ static void check_columns(hybrid_checker *K, const piece *P, uint32_t index, tc_
   ++K->index_kinds[kind];
 }
 
-static int64_t find_in_dictionary(const tc_hybrid *H, double value)
+static int64_t find_among(const double *dictionary, int32_t size, double value)
 {
-  for (int64_t i = 0; i < *H->dictionary_size; ++i) {
-    if (memcmp(&H->dictionary[i], &value, sizeof value) == 0) return i;
+  for (int64_t i = 0; i < size; ++i) {
+    if (memcmp(&dictionary[i], &value, sizeof value) == 0) return i;
   }
   return -1;
+}
+
+static int64_t find_in_dictionary(const tc_hybrid *H, double value)
+{
+  return find_among(H->dictionary, *H->dictionary_size, value);
 }
 
 /* The nearest number with so many bits, of those that are a multiple of 2^lowest; the even one of two */
@@ -178,7 +183,7 @@ static int exponent_of(const hybrid_checker *K, const piece *P, int lane)
   return ilogb(largest) < -986 || ilogb(largest) > 1014 ? MISFIT : ilogb(largest) - 14;
 }
 
-/* The first kind that fits */
+/* The first kind that fits, without collections */
 static tc_hybrid_value_kind first_value_kind(const hybrid_checker *K, const piece *P, const int scale[LANES])
 {
   const tc_precision precision = K->H->precision;
@@ -194,6 +199,13 @@ static tc_hybrid_value_kind first_value_kind(const hybrid_checker *K, const piec
   }
   for (int lane = 0; lane < P->num_exponents && f16; ++lane) f16 = scale[lane] != MISFIT;
   return d8 ? TC_HYBRID_D8 : bf16 ? TC_HYBRID_BF16 : f16 ? TC_HYBRID_F16 : f32 ? TC_HYBRID_F32 : TC_HYBRID_F64;
+}
+
+static tc_hybrid_value_kind expected_kind(const hybrid_checker *K, const piece *P, const int scale[LANES])
+{
+  const tc_hybrid_value_kind kind = first_value_kind(K, P, scale);
+
+  return K->collected && P->is_slice && kind == TC_HYBRID_F64 && K->H->precision == TC_PRECISION_F64 && *K->H->large_size > 0 ? TC_HYBRID_D16 : kind;
 }
 
 static void check_exponents(const hybrid_checker *K, const piece *P, tc_hybrid_value_kind kind, const int scale[LANES])
@@ -229,7 +241,7 @@ static void check_number16(const hybrid_checker *K, const unsigned char *byte, t
 /* Every byte of the values of a piece */
 static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hybrid_value_kind kind)
 {
-  static const size_t  bytes_of[] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
+  static const size_t  bytes_of[] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_D16] = 2, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
   const size_t         bytes      = bytes_of[kind];
   const int            in_blocks  = bytes <= 2, by_rows = P->by_rows && !in_blocks; // the others have slots, or blocks that end with the last entry
   const unsigned char *byte = (const unsigned char *)K->H->val + 8 * LANES * K->val, *end = byte + 8 * LANES * P->width;
@@ -237,7 +249,7 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
 
   ASSERT_CASE(val == K->val, K->C, "values begin at %u, expected %lld", val, (long long)K->val);
   for (int lane = 0; lane < LANES && K->H->precision == TC_PRECISION_F16; ++lane) scale[lane] = lane == 0 || P->num_exponents > 1 ? exponent_of(K, P, lane) : scale[0];
-  ASSERT_CASE(kind == first_value_kind(K, P, scale), K->C, "value kind %d, expected %d", kind, first_value_kind(K, P, scale));
+  ASSERT_CASE(kind == expected_kind(K, P, scale), K->C, "value kind %d, expected %d", kind, expected_kind(K, P, scale));
   check_exponents(K, P, kind, scale);
   for (int32_t i = 0; i < (in_blocks ? (P->width + P->places - 1) / P->places * P->places : P->width) * LANES; ++i) {
     const int32_t block = i / (P->places * LANES), in_block = i % (P->places * LANES), places = by_rows && block == P->width / 4 ? P->width % 4 : P->places;
@@ -245,13 +257,15 @@ static void check_values(hybrid_checker *K, const piece *P, uint32_t val, tc_hyb
     const int64_t entry  = k < P->width ? P->entry[k][lane] : -1;
     const double  value  = entry >= 0 ? K->A->val[entry] : 0.0;
     const float   narrow = (float)value;
-    const uint8_t code   = entry >= 0 ? (uint8_t)find_in_dictionary(K->H, value) : 0;
+    const uint8_t code   = entry >= 0 && kind == TC_HYBRID_D8 ? (uint8_t)find_in_dictionary(K->H, value) : 0;
+    const uint16_t large = kind == TC_HYBRID_D16 ? (uint16_t)find_among(K->H->large, *K->H->large_size, value) : 0; // of padding, too
 
-    if (bytes == 2) check_number16(K, byte, kind, scale[lane], value);
+    if (kind == TC_HYBRID_D16) ASSERT_CASE(memcmp(byte, &large, bytes) == 0, K->C, "lane %d, entry %d: not code %d of %g", lane, k, large, value);
+    else if (bytes == 2) check_number16(K, byte, kind, scale[lane], value);
     else ASSERT_CASE(memcmp(byte, kind == TC_HYBRID_D8 ? (const void *)&code : kind == TC_HYBRID_F32 ? (const void *)&narrow : &value, bytes) == 0, K->C, "kind %d, lane %d, entry %d: not %g", kind, lane, k, value);
     byte += bytes;
   }
-  for (; byte < end; ++byte) ASSERT_CASE(*byte == TEST_UNWRITTEN, K->C, "%lld bytes before the end of a piece of kind %d: written", (long long)(end - byte), kind);
+  for (; byte < end && kind != TC_HYBRID_D16; ++byte) ASSERT_CASE(*byte == TEST_UNWRITTEN, K->C, "%lld bytes before the end of a piece of kind %d: written", (long long)(end - byte), kind);
   K->val += P->width;
   ++K->value_kinds[kind];
 }
@@ -323,6 +337,7 @@ static void check_slices(hybrid_checker *K, piece *P, unsigned char *seen)
       P->origin[lane] = row[lane] / K->row_group * K->row_group;
       in_a_row        = in_a_row && row[lane] == row[0] + lane;
     }
+    P->is_slice      = 1;
     P->by_rows       = s < K->H->num_by_rows && P->width > 2;
     P->places        = P->width == 1 ? 1 : P->width == 2 ? 2 : 4;
     P->exponent      = K->H->num_segments + LANES * s;
@@ -362,8 +377,44 @@ void hybrid_check_view(hybrid_checker *K)
   free(P);
 }
 
+/* All values of slices of F64, as bits, those of +0.0 left out; each once */
+static int64_t values_of_f64(const hybrid_checker *K, uint64_t *bits)
+{
+  int64_t num = 0, distinct = 0;
+
+  for (int32_t i = 0; i < K->H->num_sliced; ++i) {
+    const int32_t row = K->H->row_id[K->H->num_long + i];
+
+    for (int64_t e = K->A->row_ptr[row]; e < K->A->row_ptr[row + 1] && K->H->slice[i / LANES].value_kind == TC_HYBRID_F64; ++e) memcpy(&bits[num++], &K->A->val[e], sizeof *bits);
+  }
+  qsort(bits, (size_t)num, sizeof *bits, compare_bits);
+  for (int64_t i = 0; i < num; ++i) {
+    if (bits[i] != 0 && (distinct == 0 || bits[i] != bits[distinct - 1])) bits[distinct++] = bits[i];
+  }
+  return distinct;
+}
+
+/* Collects the values of what has been checked: fewer than 4096 are the large dictionary, behind +0.0, and all slices of F64 codes; more change nothing */
+static int64_t check_collected(const hybrid_checker *K, const tc_hybrid *H)
+{
+  hybrid_checker after = {.C = K->C, .A = K->A, .H = H, .row_group = K->row_group, .collected = 1};
+  uint64_t      *bits  = malloc(((size_t)K->A->nnz + 1) * sizeof *bits), expected[4096] = {0};
+  const int64_t  num   = values_of_f64(K, bits);
+  const int      any   = num > 0 && num < 4096;
+
+  if (any) memcpy(expected + 1, bits, (size_t)num * sizeof *bits);
+  ASSERT_OK(tc_hybrid_collect_host(H));
+  if (H->num_slices > 0 && H->precision == TC_PRECISION_F64) {
+    ASSERT_CASE(*H->large_size == (any ? num + 1 : 0), K->C, "%d values collected, expected %lld", *H->large_size, (long long)num);
+    assert_memory_equal(H->large, expected, sizeof expected);
+    hybrid_check_view(&after);
+  }
+  free(bits);
+  return after.value_kinds[TC_HYBRID_D16];
+}
+
 /* The same for the order that fragments want: tall slices by rows, or, where slices are few and not narrow, all */
-static void check_arranged(const hybrid_checker *K, tc_hybrid *H)
+static void check_arranged(const hybrid_checker *K, tc_hybrid *H, int64_t d16)
 {
   const int      few    = H->num_slices < 4096 && H->num_slots >= 16 * (int64_t)H->num_sliced;
   hybrid_checker by_row = {.C = K->C, .A = K->A, .H = H, .row_group = K->row_group};
@@ -376,6 +427,7 @@ static void check_arranged(const hybrid_checker *K, tc_hybrid *H)
   ASSERT_OK(tc_hybrid_refill_host(H, K->A->val));
   hybrid_check_view(&by_row);
   for (int kind = 0; kind < TC_HYBRID_NUM_VALUE_KINDS; ++kind) ASSERT_CASE(by_row.value_kinds[kind] == K->value_kinds[kind], K->C, "%lld pieces of kind %d", (long long)by_row.value_kinds[kind], kind);
+  ASSERT_CASE(check_collected(&by_row, H) == d16, K->C, "not %lld slices of codes of 16 bits", (long long)d16);
 }
 
 hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_precision precision)
@@ -383,12 +435,15 @@ hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_pre
   tc_csr         pattern = tc_matrix_pattern(&C->A);
   tc_hybrid      H;
   hybrid_checker K = {.C = C, .A = &C->A, .H = &H, .row_group = row_group > 1 ? row_group : 1};
+  int64_t        d16;
 
   pattern.row_group = row_group;
   pattern.precision = precision;
   test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
   hybrid_check_view(&K);
-  check_arranged(&K, &H);
+  d16 = check_collected(&K, &H);
+  check_arranged(&K, &H, d16);
+  K.value_kinds[TC_HYBRID_D16] = d16;
   tc_format_destroy(&tc_format_hybrid, &H);
   return K;
 }

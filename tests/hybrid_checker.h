@@ -10,6 +10,7 @@ typedef struct {
   const tc_matrix *A;
   const tc_hybrid *H;
   int32_t          row_group;  // as it must be stored
+  int              collected;  // tc_hybrid_collect_host() has been called
   int64_t          val, index; // where the next piece must begin
   int64_t          index_kinds[TC_HYBRID_NUM_INDEX_KINDS], value_kinds[TC_HYBRID_NUM_VALUE_KINDS]; // pieces of each kind so far
 } hybrid_checker;
@@ -17,5 +18,5 @@ typedef struct {
 /* Checks the view H of A, whose VALUE arrays held TEST_UNWRITTEN before the refill; fails the test if a byte is not as defined */
 void hybrid_check_view(hybrid_checker *K);
 
-/* Packs the matrix of the case and checks that; the result has the numbers of pieces */
+/* Packs the matrix of the case and checks that, and again when its values have been collected; the result has the numbers of pieces before, of D16 afterwards */
 hybrid_checker hybrid_check_packed(const test_case *C, int32_t row_group, tc_precision precision);

@@ -376,5 +376,6 @@ int main(int argc, char **args)
   PetscCall(TestTranspose());
   PetscCall(CheckDiagonals());
   PetscCall(CheckInvertedBlocks());
+  PetscCall(CheckCodes());
   return MatTestEnd();
 }

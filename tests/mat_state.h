@@ -24,5 +24,8 @@ PetscErrorCode CheckDiagonals(void);
 /* mat_state_blocks.c: MatInvertBlockDiagonal() */
 PetscErrorCode CheckInvertedBlocks(void);
 
+/* mat_state_codes.c: values that repeat, in a large matrix */
+PetscErrorCode CheckCodes(void);
+
 /* A table of *num rows */
 const StateChange *StateChanges(int *num);

@@ -213,8 +213,12 @@ static void check_refills(const tc_converter *converter, const tc_format *format
     if (reference->refill(&host, val, NULL) != TC_OK) die("host refill", tc_last_error());
     if (remember && s == 0 && converter->search) check(L->backend, converter->search(&local, L->val, NULL), "search");
     check(L->backend, converter->refill(&local, L->val, NULL), "refill");
-    different = first_different(L->backend, format, &seen[0], &seen[1], small_only ? VALUE : INDEX | VALUE | SCRATCH);
-    fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], different);
+    for (int collected = 0; collected <= (converter->collect != NULL); ++collected) {
+      if (collected && reference->collect(&host, NULL) != TC_OK) die("host collection", tc_last_error());
+      if (collected) check(L->backend, converter->collect(&local, NULL), "collect");
+      different = first_different(L->backend, format, &seen[0], &seen[1], small_only ? VALUE : INDEX | VALUE | SCRATCH);
+      fact(*different == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], *different || !collected ? different : "collected");
+    }
     if (remember && A->nnz > 0) fact(memcmp(shared[0], shared[1], sizeof(tc_hybrid_repeats)) == 0, format->name, name, L->pattern.row_group, values_names[sequence[s]], "what is remembered");
   }
   check(L->backend, L->backend->synchronize(NULL), "synchronize");

@@ -270,6 +270,48 @@ static void dictionary_of_256(void **state)
   tc_matrix_free(&C.A);
 }
 
+/* 4095 values beside +0.0 are a large dictionary, 4096 are not; -0.0 and NaNs are values by their bits; what is in segments does not count. After one that came to nothing seven refills leave it out. */
+static void large_dictionary_of_4096(void **state)
+{
+  static const double special[] = {0.0, -0.0, NAN, -NAN, INFINITY, 0x1p-1074, -0x1p-1074};
+  enum { ROWS = 64, LENGTH = 200, LONG = 300 };
+  test_case         C = {"large dictionary", 0, {0}};
+  int32_t           length[ROWS + 1];
+  const uint64_t    all_ones = UINT64_MAX;
+  tc_hybrid_repeats repeats;
+  tc_hybrid         H;
+
+  (void)state;
+  for (int32_t i = 0; i <= ROWS; ++i) length[i] = i < ROWS ? LENGTH : LONG;
+  spread_rows(ROWS + 1, length, 5000, &C.A);
+  for (int distinct = 4094; distinct <= 4096; ++distinct) {
+    hybrid_checker K;
+
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = e < ROWS * LENGTH ? (double)(e % (distinct - 7) + 1) / 3 : 1 / (double)(e + 1);
+    memcpy(C.A.val + 5000, special, sizeof special);
+    memcpy(C.A.val + 10000, &all_ones, sizeof all_ones);
+    K = hybrid_check_packed(&C, 1, TC_PRECISION_F64);
+    assert_int_equal(K.value_kinds[TC_HYBRID_F64], 3);
+    assert_int_equal(K.value_kinds[TC_HYBRID_D16], distinct < 4096 ? 2 : 0);
+  }
+  test_pack(&tc_format_hybrid, &C.A, &H);
+  H.precision = TC_PRECISION_F64;
+  tc_format_hybrid.remember(&H, &repeats);
+  for (int refill = 0; refill < 18; ++refill) {
+    const int few = refill != 0 && refill != 16, coded = refill >= 8 && refill < 16;
+
+    for (int64_t e = 0; e < C.A.nnz; ++e) C.A.val[e] = 1 / (double)((few ? e % 300 : e) + 3);
+    ASSERT_OK(tc_hybrid_refill_host(&H, C.A.val));
+    assert_int_equal(repeats.bytes, 8);
+    ASSERT_OK(tc_hybrid_collect_host(&H));
+    assert_int_equal(H.slice[0].value_kind == TC_HYBRID_D16, coded);
+    assert_int_equal(repeats.bytes, coded ? 2 : 8);
+    assert_int_equal(repeats.large, coded ? 301 : 0);
+  }
+  tc_format_destroy(&tc_format_hybrid, &H);
+  tc_matrix_free(&C.A);
+}
+
 /* One entry of each of 4096 equal parts, and of rows that are alike every place, however long a part is beside a row */
 static void sample_is_not_in_step_with_rows(void **state)
 {
@@ -329,6 +371,7 @@ int main(void)
     cmocka_unit_test(one_value_widens_one_piece),
     cmocka_unit_test(halves_go_to_even),
     cmocka_unit_test(dictionary_of_256),
+    cmocka_unit_test(large_dictionary_of_4096),
     cmocka_unit_test(sample_is_not_in_step_with_rows),
     cmocka_unit_test(builds_and_failed_allocations),
   };

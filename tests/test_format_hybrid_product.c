@@ -3,6 +3,7 @@
   can run must give the bits that docs/formats.md defines.
 */
 #include "test_util.h"
+#include "../src/format/hybrid_values.h"
 #define tc_hybrid_spmv_host tc_hybrid_spmv_host_of_this_test
 #include "../src/format/hybrid_host.c"
 
@@ -107,6 +108,10 @@ static void check_case(const test_case *C)
 
         if (poisoned) poison(&A, poisoned == 2, x);
         check_products(C, &A, &H, x, poisoned ? PLAIN + 1 : NUM_USES);
+        if (poisoned == 2) { // and with codes of 16 bits
+          ASSERT_OK(tc_hybrid_collect_host(&H));
+          check_products(C, &A, &H, x, NUM_USES);
+        }
         test_guarded_free(x);
       }
       tc_format_destroy(&tc_format_hybrid, &H);
@@ -125,6 +130,8 @@ static void check_packed(const test_case *C, int32_t row_group, tc_precision las
   pattern.row_group = row_group;
   for (pattern.precision = TC_PRECISION_F64; pattern.precision <= last; ++pattern.precision) {
     test_pack_pattern(&tc_format_hybrid, &pattern, C->A.val, &H);
+    check_products(C, &C->A, &H, x, NUM_USES);
+    ASSERT_OK(tc_hybrid_collect_host(&H));
     check_products(C, &C->A, &H, x, NUM_USES);
     tc_format_destroy(&tc_format_hybrid, &H);
   }

@@ -158,7 +158,7 @@ static void fill(tc_plan *plan, const tc_matrix *A, int64_t state, tc_verdict ve
 
 /*
   Products that follow each other without a wait of the host, each of the result of the one before, every third in place, and other values before every second, random ones and
-  the matrix's own in turns, so that their kinds change, too: kernels that begin early must not see what was there before
+  the matrix's own in turns, so that their kinds change, too, with codes of 16 bits behind every third: kernels that begin early must not see what was there before
 */
 static void check_chain(tc_plan *plan, const tc_plan_options *options, const tc_kernel *kernel, const char *name, tc_matrix *A, const double *x)
 {
@@ -181,6 +181,7 @@ static void check_chain(tc_plan *plan, const tc_plan_options *options, const tc_
     double      *from = local[s % 2].local, *to = local[(s + 1) % 2].local;
 
     if (s % 2) check(tc_plan_refill(plan, val[s / 2 % 2].local, &key, TC_CACHE_REFILL, NULL), "refill");
+    if (s % 3 == 2) check(tc_plan_collect(plan, NULL), "collect");
     check(tc_plan_spmv(plan, from, s % 3 == 2 ? to : NULL, to, 1, NULL), "spmv");
   }
   for (int s = 0; s < STEPS; ++s) {
@@ -222,6 +223,8 @@ static void check_kernel(const tc_backend *backend, const tc_kernel *kernel, tc_
   fact(strcmp(tc_plan_kernel(plan)->name, kernel->name) == 0, kernel->name, name, "chosen when asked for");
   fill(plan, A, 1, TC_CACHE_REBUILD);
   check_products(plan, &options, kernel, name, A, x, repeats);
+  check(tc_plan_collect(plan, NULL), "collect"); // codes of 16 bits
+  check_products(plan, &options, kernel, name, A, x, 1);
   if (!small_only) {
     tc_random_normal(A->nnz, 17, A->val); // new values
     fill(plan, A, 2, TC_CACHE_REFILL);

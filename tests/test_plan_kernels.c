@@ -162,9 +162,120 @@ static void kernel_follows_the_values(void **state)
   tc_matrix_free(&small);
 }
 
+static int       collections, being_captured;
+static tc_status collection_status;
+
+static tc_status collect(const void *view, tc_stream stream)
+{
+  (void)view, (void)stream;
+  ++collections;
+  return collection_status;
+}
+
+static const tc_converter *collecting_converters(int *num)
+{
+  static tc_converter converters[8];
+
+  memcpy(converters, tc_backend_host()->converters(num), 4 * sizeof *converters);
+  for (int c = 0; c < *num; ++c) converters[c].collect = collect;
+  return converters;
+}
+
+static int capturing(tc_stream stream)
+{
+  (void)stream;
+  return being_captured;
+}
+
+/* The next `products` of a plan collect so often, the last of them, which does not begin before its arrays are written */
+static void expect_collections(tc_plan *plan, int products, int expected)
+{
+  collections = 0;
+  for (int i = 1; i <= products; ++i) {
+    const int early = next_is_early(plan, 0);
+
+    assert_int_equal(collections, i < products ? 0 : expected);
+    if (i == products && product_status == TC_OK && expected > 0) assert_int_equal(early, 0);
+  }
+}
+
+/* Once for each set of values, behind the 31st product of a large matrix, never of a small one; not while the stream is captured. Without memory for it the product is as it was. */
+static void values_are_collected_once(void **state)
+{
+  const tc_plan_options hybrid  = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+  tc_backend            backend = *tc_backend_host();
+  tc_matrix             A = matrix_of("stencil7", 106), small = matrix_of("stencil7", 20);
+  tc_key                key = key_of(&A, 1, 1), small_key = key_of(&small, 1, 1);
+  double                number = 0;
+  tc_plan              *plan;
+
+  (void)state;
+  assert_true(A.nnz > 8000000);
+  backend.kernels    = watched_kernels;
+  backend.converters = collecting_converters;
+  backend.capturing  = capturing;
+  product_status = collection_status = TC_OK;
+  ASSERT_OK(tc_plan_create(&backend, &hybrid, &plan));
+  assert_int_equal(tc_plan_collect(plan, NULL), TC_ERR_ARG);
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_collections(plan, 32, 1);
+  expect_collections(plan, 100, 0);
+  ++key.state;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_collections(plan, 31, 0);
+  being_captured = 1;
+  expect_collections(plan, 10, 0);
+  being_captured    = 0;
+  collection_status = TC_ERR_MEMORY;
+  expect_collections(plan, 1, 1);
+  expect_collections(plan, 100, 0);
+  ++key.state;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_collections(plan, 31, 0);
+  collection_status = TC_ERR_DEVICE;
+  assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, NULL), TC_ERR_DEVICE);
+  collection_status = TC_OK;
+  ASSERT_OK(bring_up_to_date(plan, &small, &small_key));
+  expect_collections(plan, 100, 0);
+  tc_plan_destroy(&plan);
+  tc_matrix_free(&A);
+  tc_matrix_free(&small);
+}
+
+/* Products of what has been collected, as the host does it, and where there was no memory for that */
+static void products_of_codes(void **state)
+{
+  static const char *const formats[] = {"hybrid", "dasp"};
+  tc_matrix                A         = matrix_of("elasticity", 7);
+  tc_key                   key       = key_of(&A, 1, 1);
+
+  (void)state;
+  for (int64_t e = 0; e < A.nnz; ++e) A.val[e] = 1 / (double)(e % 3000 + 3);
+  for (int f = 0; f < 2; ++f) {
+    const tc_plan_options options = {formats[f], TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
+    tc_detail             detail;
+    tc_plan              *plan;
+
+    ASSERT_OK(tc_plan_create(tc_backend_host(), &options, &plan));
+    ASSERT_OK(bring_up_to_date(plan, &A, &key));
+    tc_backend_host()->fault_arm(TC_FAULT_ALLOC, 1);
+    assert_int_equal(tc_plan_collect(plan, NULL), f == 0 ? TC_ERR_MEMORY : TC_OK);
+    tc_backend_host()->fault_arm(TC_FAULT_ALLOC, 0);
+    ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+    assert_null(strstr(detail.kinds, "d16"));
+    expect_product(plan, &A);
+    ASSERT_OK(tc_plan_collect(plan, NULL));
+    ASSERT_OK(tc_plan_detail(plan, &detail, NULL));
+    assert_int_equal(strstr(detail.kinds, "d16 100%") != NULL, f == 0);
+    expect_product(plan, &A);
+    tc_plan_destroy(&plan);
+  }
+  tc_matrix_free(&A);
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(products_begin_early), cmocka_unit_test(kernel_follows_the_values)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(products_begin_early), cmocka_unit_test(kernel_follows_the_values), cmocka_unit_test(values_are_collected_once), cmocka_unit_test(products_of_codes)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,7 +126,7 @@ void test_stored_values(const void *hybrid, double *val)
       for (int32_t k = 0; k < L.count[lane]; ++k) {
         double *to = &val[L.first[lane] + L.stride * k];
 
-        *to = tc_unpack_value((const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val, *L.value_kind, H->dictionary, L.places, lane, k);
+        *to = tc_unpack_value(H, (const double *)H->val + TC_HYBRID_SLICE_ROWS * (size_t)*L.val, *L.value_kind, L.places, lane, k);
         if (*L.value_kind == TC_HYBRID_F16) *to *= tc_power_of_two(L.exponent[lane < L.num_exponents ? lane : 0]);
       }
     }

@@ -302,6 +302,8 @@ static int hybrid_arrays(const void *view, tc_array arrays[TC_MAX_ARRAYS])
   ARRAY(val, TC_ROLE_VALUE, 0, H->num_slots, sizeof(double));
   ARRAY(dictionary, TC_ROLE_VALUE, 0, TC_HYBRID_DICTIONARY, sizeof *H->dictionary);
   ARRAY(dictionary_size, TC_ROLE_VALUE, 0, 2, sizeof *H->dictionary_size);
+  ARRAY(large, TC_ROLE_VALUE, 0, tc_hybrid_large(H), sizeof *H->large);
+  ARRAY(large_size, TC_ROLE_VALUE, 0, 1, sizeof *H->large_size);
   ARRAY(exponent, TC_ROLE_VALUE, 0, H->precision == TC_PRECISION_F16 ? (int64_t)H->num_segments + H->num_sliced : 0, sizeof *H->exponent);
   ARRAY(slice, TC_ROLE_INDEX, 1, H->num_slices, sizeof *H->slice);
   ARRAY(segment, TC_ROLE_INDEX, 1, H->num_segments, sizeof *H->segment);
@@ -344,7 +346,7 @@ static void hybrid_remember(void *view, void *shared)
   tc_hybrid *H = view;
 
   H->repeats  = shared;
-  *H->repeats = (tc_hybrid_repeats){.distinct = -1};
+  *H->repeats = (tc_hybrid_repeats){.distinct = -1, .large = -1};
 }
 
 static int64_t hybrid_product_bytes(const void *view)
@@ -355,7 +357,7 @@ static int64_t hybrid_product_bytes(const void *view)
 /* Bytes of the values of a piece */
 static int64_t value_bytes(tc_hybrid_value_kind kind, int32_t width, int32_t places)
 {
-  static const int bytes[TC_HYBRID_NUM_VALUE_KINDS] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
+  static const int bytes[TC_HYBRID_NUM_VALUE_KINDS] = {[TC_HYBRID_D8] = 1, [TC_HYBRID_D16] = 2, [TC_HYBRID_BF16] = 2, [TC_HYBRID_F16] = 2, [TC_HYBRID_F32] = 4, [TC_HYBRID_F64] = 8};
 
   return (int64_t)TC_HYBRID_SLICE_ROWS * bytes[kind] * (bytes[kind] <= 2 ? (width + places - 1) / places * places : width);
 }
@@ -367,7 +369,7 @@ static void hybrid_detail(const void *view, tc_detail *detail)
   const double     percent = H->num_nonzeros > 0 ? 100.0 / (double)H->num_nonzeros : 0;
   char             sixteen[32] = "";
 
-  detail->value_bytes = TC_HYBRID_DICTIONARY * sizeof *H->dictionary;
+  detail->value_bytes = (int64_t)sizeof(double) * TC_HYBRID_DICTIONARY;
   for (int32_t s = 0; s < H->num_segments; ++s) {
     const tc_hybrid_segment *S = &H->segment[s];
 
@@ -389,6 +391,9 @@ static void hybrid_detail(const void *view, tc_detail *detail)
     const int f16 = H->precision == TC_PRECISION_F16;
 
     snprintf(sixteen, sizeof sixteen, ", %s %.0f%%", f16 ? "fp16" : "bf16", percent * (double)valued[f16 ? TC_HYBRID_F16 : TC_HYBRID_BF16]);
+  } else if (valued[TC_HYBRID_D16] > 0) {
+    detail->value_bytes += (int64_t)sizeof(double) * TC_HYBRID_LARGE;
+    snprintf(sixteen, sizeof sixteen, ", d16 %.0f%%", percent * (double)valued[TC_HYBRID_D16]);
   }
   snprintf(detail->kinds, sizeof detail->kinds, "columns shift %.0f%%, u8 %.0f%%, u16 %.0f%%, i32 %.0f%%; values d8 %.0f%%%s, f32 %.0f%%, f64 %.0f%%", percent * (double)indexed[TC_HYBRID_SHIFT], percent * (double)indexed[TC_HYBRID_U8],
            percent * (double)indexed[TC_HYBRID_U16], percent * (double)indexed[TC_HYBRID_I32], percent * (double)valued[TC_HYBRID_D8], sixteen, percent * (double)valued[TC_HYBRID_F32], percent * (double)valued[TC_HYBRID_F64]);

@@ -17,6 +17,12 @@ TARGET static void NAME(unpack_codes)(const uint8_t *block, int places, int32_t 
   else tc_unpack_codes(block, 1, code);
 }
 
+TARGET static void NAME(unpack_large_codes)(const uint16_t *block, int places, int32_t code[TC_HYBRID_BLOCK])
+{
+  if (places == 4) tc_unpack_large_codes(block, 4, code);
+  else tc_unpack_large_codes(block, places, code);
+}
+
 TARGET static void NAME(unpack_floats)(const uint16_t *block, tc_hybrid_value_kind kind, int places, float value[TC_HYBRID_BLOCK])
 {
   if (kind == TC_HYBRID_BF16 && places == 4) tc_unpack_floats(block, TC_HYBRID_BF16, 4, value);
@@ -86,10 +92,11 @@ TARGET static void NAME(long_rows)(const tc_hybrid *H, const double *x, const do
   }
 }
 
-/* Eight values from `slot` on; D8: `code` says where in the dictionary; BF16, F16: they are in `wide` */
+/* Eight values from `slot` on; D8, D16: `code` says where in their dictionary; BF16, F16: they are in `wide` */
 TARGET TC_INLINE EIGHT NAME(values)(const tc_hybrid *H, const slice *A, tc_hybrid_value_kind kind, int32_t slot, const int32_t *code, const float *wide)
 {
   if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) return WIDEN(wide);
+  if (kind == TC_HYBRID_D16) return PICK(H->large, code);
   return kind == TC_HYBRID_F64 ? LOAD(A->slots + slot) : kind == TC_HYBRID_F32 ? WIDEN((const float *)A->slots + slot) : LOOK_UP(H->dictionary, *H->dictionary_size, code);
 }
 
@@ -116,6 +123,7 @@ TARGET TC_INLINE void NAME(whole_groups)(const tc_hybrid *H, const slice *A, int
     if (kind != TC_HYBRID_F64) fetch_next(A, k);
     if (!shift) NAME(unpack_columns)(block, A->index_kind, A->places, A->origin, cols);
     if (kind == TC_HYBRID_D8) NAME(unpack_codes)((const uint8_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, A->places, codes);
+    if (kind == TC_HYBRID_D16) NAME(unpack_large_codes)((const uint16_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, A->places, codes);
     if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) NAME(unpack_floats)((const uint16_t *)A->slots + TC_HYBRID_SLICE_ROWS * k, kind, A->places, floats);
     for (int32_t p = 0; p < A->places && k + p < width; ++p) {
       const double  *from = shift ? x + (A->first + block[p]) : x; // lane 0's
@@ -145,7 +153,7 @@ TARGET static void NAME(rest_of_group)(const tc_hybrid *H, const slice *A, int q
       const int32_t end = A->length[lane] - k < A->places ? A->length[lane] - k : A->places;
 
       for (int32_t p = k < A->whole[q] ? A->whole[q] - k : 0; p < end; ++p) {
-        const double val = tc_unpack_value(A->slots, A->value_kind, H->dictionary, A->places, lane, k + p);
+        const double val = tc_unpack_value(H, A->slots, A->value_kind, A->places, lane, k + p);
 
         row_sum[lane] = fma(val, x[tc_unpack_column(block, A->index_kind, A->origin[lane], p, A->places * lane + p)], row_sum[lane]);
       }
@@ -169,6 +177,7 @@ TARGET static void NAME(slices)(const tc_hybrid *H, const double *x, const doubl
     if (A.value_kind == TC_HYBRID_F64) ADD_WHOLE_GROUPS(TC_HYBRID_F64);
     else if (A.value_kind == TC_HYBRID_F32) ADD_WHOLE_GROUPS(TC_HYBRID_F32);
     else if (A.value_kind == TC_HYBRID_D8) ADD_WHOLE_GROUPS(TC_HYBRID_D8);
+    else if (A.value_kind == TC_HYBRID_D16) ADD_WHOLE_GROUPS(TC_HYBRID_D16);
     else if (A.value_kind == TC_HYBRID_BF16) ADD_WHOLE_GROUPS(TC_HYBRID_BF16);
     else ADD_WHOLE_GROUPS(TC_HYBRID_F16);
     for (int q = 0; q < GROUPS; ++q) {

@@ -79,6 +79,14 @@ TC_INLINE void tc_unpack_codes(const uint8_t *block, int places, int32_t code[TC
   tc_unpack8(block, places, zero, zero, code);
 }
 
+/* The same of D16, in the large one */
+TC_INLINE void tc_unpack_large_codes(const uint16_t *block, int places, int32_t code[TC_HYBRID_BLOCK])
+{
+  static const int32_t zero[TC_HYBRID_SLICE_ROWS];
+
+  tc_unpack16(block, places, zero, zero, code);
+}
+
 /* BF16 or F16, exactly: no step has subnormal floats, which a program may have switched off */
 TC_INLINE float tc_widen16(uint32_t bits, tc_hybrid_value_kind kind)
 {
@@ -104,11 +112,12 @@ TC_INLINE void tc_unpack_floats(const uint16_t *block, tc_hybrid_value_kind kind
 }
 
 /* Entry k of a lane, F16: as it is stored */
-TC_INLINE double tc_unpack_value(const void *slots, tc_hybrid_value_kind kind, const double *dictionary, int places, int lane, int32_t k)
+TC_INLINE double tc_unpack_value(const tc_hybrid *H, const void *slots, tc_hybrid_value_kind kind, int places, int lane, int32_t k)
 {
   const int32_t in_blocks = TC_HYBRID_SLICE_ROWS * (k / places * places) + places * lane + k % places;
 
-  if (kind == TC_HYBRID_D8) return dictionary[((const uint8_t *)slots)[in_blocks]];
+  if (kind == TC_HYBRID_D8) return H->dictionary[((const uint8_t *)slots)[in_blocks]];
+  if (kind == TC_HYBRID_D16) return H->large[((const uint16_t *)slots)[in_blocks]];
   if (kind == TC_HYBRID_BF16 || kind == TC_HYBRID_F16) return tc_widen16(((const uint16_t *)slots)[in_blocks], kind);
   return kind == TC_HYBRID_F64 ? ((const double *)slots)[TC_HYBRID_SLICE_ROWS * k + lane] : ((const float *)slots)[TC_HYBRID_SLICE_ROWS * k + lane];
 }

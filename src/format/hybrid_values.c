@@ -25,7 +25,7 @@ static int find(const lookup *T, uint64_t bits)
   return slot;
 }
 
-static int compare_bits(const void *a, const void *b)
+int tc_compare_bits(const void *a, const void *b)
 {
   const uint64_t left = *(const uint64_t *)a, right = *(const uint64_t *)b;
 
@@ -64,7 +64,7 @@ static void make_dictionary(const tc_hybrid *H, const double *csr_val)
     T.place[slot]   = 0;
     distinct[num++] = bits;
   }
-  qsort(distinct, (size_t)num, sizeof *distinct, compare_bits);
+  qsort(distinct, (size_t)num, sizeof *distinct, tc_compare_bits);
   memset(H->dictionary, 0, TC_HYBRID_DICTIONARY * sizeof *H->dictionary);
   memcpy(H->dictionary, distinct, (size_t)num * sizeof *distinct);
   H->dictionary_size[0] = num;
@@ -220,6 +220,7 @@ tc_status tc_hybrid_refill_host(const void *view, const double *csr_val)
   lookup           T;
 
   if (tc_hybrid_searches(H)) make_dictionary(H, csr_val);
+  else H->repeats->bytes = H->dictionary_size[1]; // which a collection may have changed
   look_up(H, &T);
   for (int64_t piece = 0; piece < (int64_t)H->num_segments + H->num_slices; ++piece) {
     tc_hybrid_lanes L;

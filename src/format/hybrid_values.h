@@ -6,3 +6,9 @@
 #include "../../kernels/tc_base.h"
 
 tc_status tc_hybrid_refill_host(const void *view, const double *csr_val);
+
+/* The order of bits as unsigned integers, for qsort() */
+int tc_compare_bits(const void *a, const void *b);
+
+/* Writes the slices that were left as F64 as codes of 16 bits, if that can be (tc_hybrid_collects()). Errors: TC_ERR_MEMORY */
+tc_status tc_hybrid_collect_host(const void *view);

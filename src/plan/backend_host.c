@@ -81,6 +81,13 @@ HOST_REFILL(hybrid_refill, tc_hybrid_refill_host)
 HOST_REFILL(bittcf_refill, tc_bittcf_refill_host)
 HOST_REFILL(bcsr_refill, tc_bcsr_refill_host)
 
+static tc_status hybrid_collect(const void *view, tc_stream stream)
+{
+  (void)stream;
+  TC_CHECK(!tc_fault(TC_FAULT_ALLOC), TC_ERR_MEMORY, "host collection: a fault was asked for");
+  return tc_hybrid_collect_host(view);
+}
+
 /* The formats' own products with dense blocks, in the same way */
 #define HOST_SPMM(kernel, product) \
   static tc_status kernel(const void *view, const tc_spmm_args *args, tc_stream stream) \
@@ -124,10 +131,10 @@ static const tc_spmm_kernel *host_spmm_kernels(int *num)
 static const tc_converter *host_converters(int *num)
 {
   static const tc_converter converters[] = {
-    {"dasp",   NULL, dasp_refill,   NULL},
-    {"hybrid", NULL, hybrid_refill, NULL},
-    {"bittcf", NULL, bittcf_refill, NULL},
-    {"bcsr",   NULL, bcsr_refill,   NULL},
+    {"dasp",   NULL, dasp_refill,   NULL, NULL          },
+    {"hybrid", NULL, hybrid_refill, NULL, hybrid_collect},
+    {"bittcf", NULL, bittcf_refill, NULL, NULL          },
+    {"bcsr",   NULL, bcsr_refill,   NULL, NULL          },
   };
 
   *num = (int)(sizeof converters / sizeof converters[0]);

@@ -120,6 +120,11 @@ int tc_choose_by_model(int sm, tc_scalar scalar, const tc_stats *S, int64_t valu
   return 1;
 }
 
+int tc_choose_collect_after(const tc_stats *S)
+{
+  return 8 * (double)S->num_slots > largest_cache ? TC_COLLECT_AFTER : 0;
+}
+
 int tc_choose_in_doubt(const tc_stats *S)
 {
   return S->column_bytes > 2 * S->num_nonzeros && 2 * S->index_bytes > 5 * S->num_nonzeros;

@@ -20,6 +20,7 @@ struct tc_plan {
   int                 settled;              // what wrote the arrays had ended when the last product on `stream` began
   tc_stream           stream;
   int                 unfilled;             // no values have come since the build
+  int                 until_collect;        // products, 0: no more with these values
   int                 built;                // host_view holds arrays that wait for the upload
   int                 in_place;             // or that the view has, too, as the host's memory is the backend's
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
@@ -244,7 +245,8 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
 
   TC_CHECK(plan->kernel != NULL && !plan->built, TC_ERR_ARG, "refill of a plan that was not built and uploaded");
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
-  plan->settled = 0;
+  plan->settled       = 0;
+  plan->until_collect = plan->converter->collect != NULL && plan->scalar == TC_SCALAR_F64 ? tc_choose_collect_after(&plan->stats) : 0;
   TC_CALL(tc_scalar_widen(plan->backend, plan->scalar, plan->stats.num_nonzeros, csr_val, &wide, &taken, stream));
   status = look_at_values(plan, wide, stream);
   if (status == TC_OK) status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
@@ -258,6 +260,29 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
 void tc_plan_hit(tc_plan *plan)
 {
   ++plan->counters.hits;
+}
+
+tc_status tc_plan_collect(tc_plan *plan, tc_stream stream)
+{
+  TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "values of a plan that holds no matrix");
+  plan->until_collect = 0;
+  if (plan->converter->collect == NULL) return TC_OK;
+  plan->settled = 0;
+  return tc_from_backend(plan->backend, plan->converter->collect(plan->view, stream));
+}
+
+/* Values that are multiplied with again and again are worth it; where there is no memory for it nothing is lost. What a stream captures would be repeated without the refill in front of it. */
+static tc_status collect_in_time(tc_plan *plan, tc_stream stream)
+{
+  tc_status status;
+
+  if (plan->until_collect == 0 || --plan->until_collect > 0) return TC_OK;
+  if (plan->backend->capturing != NULL && plan->backend->capturing(stream)) {
+    plan->until_collect = 1;
+    return TC_OK;
+  }
+  status = tc_plan_collect(plan, stream);
+  return status == TC_ERR_MEMORY ? TC_OK : status;
 }
 
 /* The first product after a refill reads nothing before the refill has ended, so those after it need not wait before they read the arrays */
@@ -290,6 +315,7 @@ static tc_status multiply_widened(tc_plan *plan, const float *x, const float *y,
 tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream)
 {
   TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "product with a plan that holds no matrix");
+  TC_CALL(collect_in_time(plan, stream));
   return plan->kernel->scalar == plan->scalar ? multiply(plan, x, y, z, sign, stream) : tc_from_backend(plan->backend, multiply_widened(plan, x, y, z, sign, stream));
 }
 

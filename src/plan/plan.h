@@ -48,12 +48,18 @@ tc_status tc_plan_upload(tc_plan *plan, tc_stream stream);
 */
 tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream);
 
+/*
+  Writes the values in fewer bytes, if looking at all of them shows how; nothing where the format has no such way. The plan does that itself when a matrix that is large enough has been multiplied with
+  often enough since it got its values (tc_choose_collect_after()). Enqueues. Errors: TC_ERR_MEMORY, after which all is as before
+*/
+tc_status tc_plan_collect(tc_plan *plan, tc_stream stream);
+
 /* Counts a hit; called once per product that found the plan current */
 void tc_plan_hit(tc_plan *plan);
 
 /*
-  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z; local pointers; one launch, no allocation, no synchronisation. Where the kernel's scalar is not that of
-  the plan there are launches before and after it, and memory for widened vectors is allocated once.
+  z = A x (y == NULL) or z = y + sign A x, sign 1 or -1, y may be z; local pointers; one launch, no allocation, no synchronisation, but for one product that collects (tc_plan_collect()). Where the kernel's
+  scalar is not that of the plan there are launches before and after it, and memory for widened vectors is allocated once.
 */
 tc_status tc_plan_spmv(tc_plan *plan, const void *x, const void *y, void *z, int sign, tc_stream stream);
 
