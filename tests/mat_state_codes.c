@@ -3,7 +3,7 @@
 */
 #include "mat_state.h"
 
-enum { MORE = 40 }; /* products than a plan waits for */
+enum { MORE = 70 }; /* products than a plan waits for */
 
 static PetscErrorCode MultiplyOften(Mat A, Vec x, Vec z)
 {

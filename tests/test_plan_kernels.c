@@ -199,7 +199,10 @@ static void expect_collections(tc_plan *plan, int products, int expected)
   }
 }
 
-/* Once for each set of values, behind the 31st product of a large matrix, never of a small one; not while the stream is captured. Without memory for it the product is as it was. */
+/*
+  Once for each set of values, behind the 63rd product of a large matrix, never of a small one; not while the stream is captured. Without memory for it the product is as it was. Values that go
+  when they have just been collected make those after them wait twice as long, but for those of a new pattern.
+*/
 static void values_are_collected_once(void **state)
 {
   const tc_plan_options hybrid  = {"hybrid", TC_ARITHMETIC_AUTO, TC_PRECISION_F64, TC_SCALAR_F64};
@@ -218,20 +221,30 @@ static void values_are_collected_once(void **state)
   ASSERT_OK(tc_plan_create(&backend, &hybrid, &plan));
   assert_int_equal(tc_plan_collect(plan, NULL), TC_ERR_ARG);
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
-  expect_collections(plan, 32, 1);
+  expect_collections(plan, 64, 1);
   expect_collections(plan, 100, 0);
   ++key.state;
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
-  expect_collections(plan, 31, 0);
+  expect_collections(plan, 63, 0);
   being_captured = 1;
   expect_collections(plan, 10, 0);
   being_captured    = 0;
   collection_status = TC_ERR_MEMORY;
   expect_collections(plan, 1, 1);
-  expect_collections(plan, 100, 0);
+  collection_status = TC_OK;
+  expect_collections(plan, 62, 0);
+  for (int times = 2; times <= 4; times *= 2) { // 63 products with what was collected, then one
+    ++key.state;
+    ASSERT_OK(bring_up_to_date(plan, &A, &key));
+    expect_collections(plan, 64 * times, 1);
+  }
+  expect_collections(plan, 64, 0); // enough
   ++key.state;
   ASSERT_OK(bring_up_to_date(plan, &A, &key));
-  expect_collections(plan, 31, 0);
+  expect_collections(plan, 256, 1);
+  ++key.pattern;
+  ASSERT_OK(bring_up_to_date(plan, &A, &key));
+  expect_collections(plan, 63, 0);
   collection_status = TC_ERR_DEVICE;
   assert_int_equal(tc_plan_spmv(plan, &number, NULL, &number, 1, NULL), TC_ERR_DEVICE);
   collection_status = TC_OK;

@@ -7,7 +7,7 @@
 
 enum {
   TC_MAX_WHY        = 160,
-  TC_COLLECT_AFTER  = 32, // products with the same values before all of them are looked at, which takes three to six (docs/performance-spmv.md, step 26)
+  TC_COLLECT_AFTER  = 64, // products with the same values before all of them are looked at, which takes three to six (docs/performance-spmv.md, step 26)
   TC_TRIAL_PRODUCTS = 32, // products of a pattern, at least, before it is worth timing
   TC_TRIAL_COST_US  = 8000, // and what they must have taken: as much as the first trial of a process, 6.6 to 9 ms, most of which is cuSPARSE being loaded and prepared
   TC_TRIAL_ENTRIES  = 1000000, // from which on sums in place count, too: off-diagonal blocks have no other products, and small ones are over before cuSPARSE would be called
@@ -29,7 +29,7 @@ tc_status tc_choose_kernel(const tc_backend *backend, int sm, const char *format
 /* Of the hybrid format: would values that take as little as they can ask for another kernel there? */
 int tc_choose_depends_on_values(int sm, const tc_stats *stats);
 
-/* Products with the same values after which all of them are worth looking at (tc_converter.collect), 0: never */
+/* The least number of products with the same values after which all of them are worth looking at (tc_converter.collect), 0: never */
 int tc_choose_collect_after(const tc_stats *stats);
 
 /* What timing a product in two ways has shown */

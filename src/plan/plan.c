@@ -1,6 +1,7 @@
 #include "plan.h"
 #include "choose.h"
 #include "scalar.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,9 @@ struct tc_plan {
   int                 settled;              // what wrote the arrays had ended when the last product on `stream` began
   tc_stream           stream;
   int                 unfilled;             // no values have come since the build
-  int                 until_collect;        // products, 0: no more with these values
+  int                 patience;             // products with the same values that a collection waits for, 0: none comes
+  int                 until_collect;        // of these, what is left; 0: no more with these values
+  int                 since_collect;        // products since the last one, of these values; -1: there was none
   int                 built;                // host_view holds arrays that wait for the upload
   int                 in_place;             // or that the view has, too, as the host's memory is the backend's
   _Alignas(16) char host_view[TC_MAX_VIEW]; // the format's struct as it was built
@@ -237,6 +240,17 @@ static tc_status look_at_values(tc_plan *plan, const double *csr_val, tc_stream 
   return plan->format->product_bytes(plan->view) == plan->stats.product_bytes ? TC_OK : arrange(plan, plan->view);
 }
 
+/* New values. Where those before went when they had just been collected, these have to be multiplied with twice as often before they are. */
+static void wait_to_collect(tc_plan *plan)
+{
+  const int least = plan->converter->collect != NULL && plan->scalar == TC_SCALAR_F64 ? tc_choose_collect_after(&plan->stats) : 0, most = 1 << 20;
+
+  if (plan->unfilled || least == 0) plan->patience = least;
+  else if (plan->since_collect >= 0 && plan->since_collect < least && plan->patience < most) plan->patience *= 2;
+  plan->until_collect = plan->patience;
+  plan->since_collect = -1;
+}
+
 tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, tc_verdict verdict, tc_stream stream)
 {
   const double *wide;
@@ -245,8 +259,8 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
 
   TC_CHECK(plan->kernel != NULL && !plan->built, TC_ERR_ARG, "refill of a plan that was not built and uploaded");
   tc_cache_begin(&plan->cache, TC_CACHE_REFILL);
-  plan->settled       = 0;
-  plan->until_collect = plan->converter->collect != NULL && plan->scalar == TC_SCALAR_F64 ? tc_choose_collect_after(&plan->stats) : 0;
+  plan->settled = 0;
+  wait_to_collect(plan);
   TC_CALL(tc_scalar_widen(plan->backend, plan->scalar, plan->stats.num_nonzeros, csr_val, &wide, &taken, stream));
   status = look_at_values(plan, wide, stream);
   if (status == TC_OK) status = tc_from_backend(plan->backend, plan->converter->refill(plan->view, wide, stream));
@@ -266,6 +280,7 @@ tc_status tc_plan_collect(tc_plan *plan, tc_stream stream)
 {
   TC_CHECK(plan->kernel != NULL && plan->cache.valid_values, TC_ERR_ARG, "values of a plan that holds no matrix");
   plan->until_collect = 0;
+  plan->since_collect = 0;
   if (plan->converter->collect == NULL) return TC_OK;
   plan->settled = 0;
   return tc_from_backend(plan->backend, plan->converter->collect(plan->view, stream));
@@ -276,6 +291,7 @@ static tc_status collect_in_time(tc_plan *plan, tc_stream stream)
 {
   tc_status status;
 
+  if (plan->since_collect >= 0 && plan->since_collect < INT_MAX) ++plan->since_collect;
   if (plan->until_collect == 0 || --plan->until_collect > 0) return TC_OK;
   if (plan->backend->capturing != NULL && plan->backend->capturing(stream)) {
     plan->until_collect = 1;
