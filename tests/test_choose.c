@@ -193,10 +193,21 @@ static void size_of_timed_groups(void **state)
   for (size_t c = 0; c < sizeof cases / sizeof cases[0]; ++c) assert_int_equal(tc_choose_timed_products(cases[c].ms), cases[c].products);
 }
 
+/* Matrices that would not stay in the L2 cache as F64 */
+static void large_matrices_are_collected(void **state)
+{
+  tc_stats stats = {.num_slots = 8000000};
+
+  (void)state;
+  assert_int_equal(tc_choose_collect_after(&stats), 0);
+  ++stats.num_slots;
+  assert_int_equal(tc_choose_collect_after(&stats), TC_COLLECT_AFTER);
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(depends_on_values), cmocka_unit_test(times_by_a_model),
+    cmocka_unit_test(kernels_by_policy), cmocka_unit_test(choice_by_time), cmocka_unit_test(size_of_timed_groups), cmocka_unit_test(doubt_by_bytes_of_columns), cmocka_unit_test(depends_on_values), cmocka_unit_test(times_by_a_model), cmocka_unit_test(large_matrices_are_collected),
   };
 
   return cmocka_run_group_tests(tests, NULL, NULL);

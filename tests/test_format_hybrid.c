@@ -141,6 +141,33 @@ static void layout_by_hand(void **state)
   tc_format_destroy(&tc_format_hybrid, &H);
 }
 
+/* The same pattern without a dictionary, whose values are collected: -0.0 is the last by its bits */
+static void codes_by_hand(void **state)
+{
+  const int64_t         row_ptr[4] = {0, 2, 2, 5};
+  const int32_t         col[5]     = {0, 3, 1, 2, 4};
+  const double          val[5]     = {0.1, 0.2, 0.3, -0.0, 0.1}, large[6] = {0.0, 0.1, 0.2, 0.3, -0.0, 0.0};
+  static const uint16_t code[128]  = {3, 4, 1, 0, 1, 2, 0, 0};
+  const tc_csr          A          = {3, 5, row_ptr, col, 0, TC_PRECISION_F64, NULL};
+  tc_hybrid_repeats     repeats;
+  tc_hybrid             H;
+
+  (void)state;
+  test_pack_pattern(&tc_format_hybrid, &A, val, &H);
+  tc_format_hybrid.remember(&H, &repeats);
+  repeats.distinct     = 0; // a refill that does not search
+  H.dictionary_size[0] = 0;
+  ASSERT_OK(tc_hybrid_refill_host(&H, val));
+  assert_int_equal(H.slice[0].value_kind, TC_HYBRID_F64);
+  ASSERT_OK(tc_hybrid_collect_host(&H));
+  assert_int_equal(H.slice[0].value_kind, TC_HYBRID_D16);
+  assert_int_equal(*H.large_size, 5);
+  assert_int_equal(repeats.large, 5);
+  assert_memory_equal(H.large, large, sizeof large);
+  assert_memory_equal(H.val, code, sizeof code);
+  tc_format_destroy(&tc_format_hybrid, &H);
+}
+
 /* One value that does not fit, where the sample does not look, widens its own piece; without it the next refill narrows it again */
 static void one_value_widens_one_piece(void **state)
 {
@@ -364,6 +391,7 @@ int main(void)
 {
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(layout_by_hand),
+    cmocka_unit_test(codes_by_hand),
     cmocka_unit_test(every_byte_of_every_case),
     cmocka_unit_test(lengths_where_classes_change),
     cmocka_unit_test(few_entries_make_rows_tall),
