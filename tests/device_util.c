@@ -302,6 +302,13 @@ int64_t device_num_slots(const device_matrix *M, const char *format)
   return strcmp(format, "csr") == 0 ? M->view.csr.num_segments : tc_bittcf_num_slots((const tc_bittcf *)(const void *)M->view.bytes);
 }
 
+void device_collect(const device_matrix *M, const char *format)
+{
+  const tc_converter *converter = converter_of(M->backend, format);
+
+  if (converter->collect) device_check(M->backend, converter->collect(M->view.bytes, NULL), "collect");
+}
+
 void device_unpack(device_matrix *M)
 {
   for (int i = 0; i < M->num; ++i) M->backend->release(M->memory[i]);

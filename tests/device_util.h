@@ -54,7 +54,9 @@ device_matrix device_pack(const tc_backend *backend, const char *format, tc_prec
 device_matrix device_pack_in_order(const tc_backend *backend, const char *format, tc_precision precision, const tc_matrix *A, const int32_t *row_order);
 /* The same from the host arrays of a view that somebody has built */
 device_matrix device_pack_view(const tc_backend *backend, const tc_format *format, const void *view, const tc_matrix *A);
-void          device_unpack(device_matrix *M);
+/* Its values are collected, where the format has that */
+void device_collect(const device_matrix *M, const char *format);
+void device_unpack(device_matrix *M);
 
 /* How many sums of segments of rows a product has for each column */
 int64_t device_num_slots(const device_matrix *M, const char *format);

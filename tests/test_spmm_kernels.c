@@ -229,10 +229,12 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
   const int       ways   = strcmp(kernel->format, "csr") == 0 && (M.view.csr.num_long > 0 || (!narrow && A->nnz < 8 * (int64_t)A->num_rows));
   const int       parts  = !narrow && strstr(kernel->name, "cluster") != NULL;
   const int       few    = ways || parts ? NUM_SMALL_WIDTHS : 2;
+  const int       codes  = strcmp(kernel->format, "hybrid") == 0;
+  device_matrix   coded  = codes ? device_pack(backend, kernel->format, kernel->precision, A, 0) : M; // of 16 bits
   narrow_expected N;
 
   if (narrow) N = narrow_expect(A, kernel->precision, narrow_segment(kernel->format), 128, 1, 0);
-
+  if (codes) device_collect(&coded, kernel->format);
   for (int i = 0; i < (small_only ? few : NUM_WIDTHS) && failed < MAX_FAILURES; ++i) {
     const int32_t n = small_only ? small_widths[(turn + 2 * i) % NUM_SMALL_WIDTHS] : widths[i];
 
@@ -240,6 +242,7 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
       const layout L = layout_of(A, small_only ? turn + i : i + 2 * add);
 
       check_product(&M, kernel, narrow ? &N : NULL, name, A, n, add, 0, &L, n == 9 || n == 32 ? repeats : 1);
+      if (codes) check_product(&coded, kernel, NULL, name, A, n, add, 0, &L, 1);
       if (small_only && parts) {
         const layout other = layout_of(A, (turn + i) % 4 == 0);
 
@@ -258,6 +261,7 @@ static void check_kernel(const tc_backend *backend, const tc_spmm_kernel *kernel
     check_product(&M, kernel, NULL, name, A, 7, turn % 2, 0, &L, 1);
   }
   if (narrow) narrow_forget(&N);
+  if (codes) device_unpack(&coded);
   device_unpack(&M);
 }
 
