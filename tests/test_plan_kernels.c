@@ -232,8 +232,8 @@ static void values_are_collected_once(void **state)
   collection_status = TC_ERR_MEMORY;
   expect_collections(plan, 1, 1);
   collection_status = TC_OK;
-  expect_collections(plan, 62, 0);
-  for (int times = 2; times <= 4; times *= 2) { // 63 products with what was collected, then one
+  expect_collections(plan, 63, 0);
+  for (int times = 2; times <= 4; times *= 2) { // values that go after 63 products more, one too few, then at once
     ++key.state;
     ASSERT_OK(bring_up_to_date(plan, &A, &key));
     expect_collections(plan, 64 * times, 1);
