@@ -51,6 +51,9 @@ extern "C" {
 #undef TC_CONVERTER
 size_t    tc_spmv_csr_scratch_cuda(int32_t, int64_t);
 tc_status tc_spmv_csr_cuda(const tc_csr_matrix *, const void *, const void *, void *, int, const tc_spmv_csr_memory *, tc_stream);
+tc_status tc_cusparse_prepare(const tc_csr_matrix *, const void *, void *, void **, tc_stream);
+tc_status tc_cusparse_multiply(void *, const void *, const void *, void *, int, tc_stream);
+void      tc_cusparse_release(void *);
 int       tc_spmm_bittcf_cluster_suits(const void *, int32_t);
 int       tc_spmm_bittcf_narrow_cluster_suits(const void *, int32_t);
 tc_status tc_build_hybrid(const tc_csr_local *, void *, void **, tc_stream);
@@ -243,7 +246,7 @@ static void cuda_clear_error(void)
 
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, tc_cusparse_prepare, tc_cusparse_multiply, tc_cusparse_release, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_demote_cuda, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

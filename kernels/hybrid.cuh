@@ -267,7 +267,7 @@ struct tc_values4 {
   }
 };
 
-/* Kinds of values that there may be beside D8, F32 and F64: codes of 16 bits, of slices in precision F64 and F32 only; values that are rounded to 16 bits */
+/* Kinds of values that there may be beside D8, F32 and F64: codes of 16 bits, which are made of slices in precision F64; values that are rounded to 16 bits */
 enum class tc_more_kinds { NONE, CODES, ROUNDED };
 
 /* Calls f(index kind, value kind), both as compile-time constants */

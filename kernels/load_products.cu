@@ -4,7 +4,7 @@
 */
 #include "tc_backend.h"
 #include "tc_build.cuh"
-#include <cusparse.h>
+#include "tc_cusparse.cuh"
 #include <sched.h>
 #include <system_error>
 #include <thread>
@@ -12,21 +12,6 @@
 
 namespace
 {
-
-/* Gives back what was made by a function of CUDA's with another one */
-template <typename T, auto destroy>
-struct tc_owned {
-  T handle{};
-  ~tc_owned()
-  {
-    if (handle) destroy(handle);
-  }
-};
-
-tc_status tc_cusparse(const char *what, cusparseStatus_t status)
-{
-  return status == CUSPARSE_STATUS_SUCCESS ? TC_OK : tc_fail(TC_ERR_DEVICE, "%s: %s", what, cusparseGetErrorString(status));
-}
 
 /*
   Memory of the device for as long as the product takes, of CUDA's own pool: faults that tests ask for are not for here. It is zeros before and afterwards, as new memory is: to what cuSPARSE does with

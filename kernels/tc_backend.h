@@ -120,6 +120,13 @@ typedef struct {
   */
   size_t (*spmv_csr_scratch)(int32_t num_rows, int64_t nnz);
   tc_status (*spmv_csr)(const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, const tc_spmv_csr_memory *memory, tc_stream stream);
+  /*
+    NULL on the host, these three. Products by cuSPARSE, whose order of additions is its own, with a matrix whose arrays stay where they are. The first, with the vectors of the first
+    product, makes what they need, and may wait for the device. z = A x (y == NULL) or z = y + sign A x: enqueues. The last waits for all of them; NULL is fine
+  */
+  tc_status (*cusparse_prepare)(const tc_csr_matrix *A, const void *x, void *z, void **kept, tc_stream stream);
+  tc_status (*cusparse_multiply)(void *kept, const void *x, const void *y, void *z, int sign, tc_stream stream);
+  void (*cusparse_release)(void *kept);
   /* The kernels for dense blocks; those of a format are in the order of preference, which the plan may know better */
   const tc_spmm_kernel *(*spmm_kernels)(int *num);
   /* One row for every format */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetTrials(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
 
 PetscErrorCode CreatePair(const char generator[], PetscInt size, Mat *ours, Mat *plain)
 {
@@ -141,7 +142,23 @@ static PetscErrorCode CheckTrial(const char generator[], PetscInt size, const ch
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* As if cuSPARSE had been faster on the first process, and ours on the others: products and residuals of both kinds are right, and nobody waits for another */
+/* A product, and residuals of both kinds */
+static PetscErrorCode SameProductAndResiduals(Mat ours, Mat plain, PetscBool *same)
+{
+  PetscBool product, residual, apart;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatTestSameProduct(ours, plain, &product));
+  PetscCall(MatTestSameResidual(ours, plain, &residual));
+  PetscCall(MatTestSameResidualApart(ours, plain, &apart));
+  *same = (PetscBool)(product && residual && apart);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  As if cuSPARSE had been faster on the first process, and ours on the others: products and residuals of both kinds are right, and nobody waits for another; also with new values, where a call of cuSPARSE
+  fails, so that the parent multiplies from then on, and with a new pattern, which is ours again
+*/
 static PetscErrorCode CheckLostTrial(void)
 {
   enum {
@@ -149,8 +166,10 @@ static PetscErrorCode CheckLostTrial(void)
     AFTER    = 3
   };
   Mat         ours, plain, block;
-  PetscBool   cuda, same, lost, product = PETSC_TRUE, residual = PETSC_TRUE;
+  PetscBool   cuda, same, lost, values, failed, pattern, ours_again, product = PETSC_TRUE, residual = PETSC_TRUE;
   PetscMPIInt rank;
+  PetscInt    row, end;
+  int         left = 0;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
@@ -165,13 +184,34 @@ static PetscErrorCode CheckLostTrial(void)
     if (!same) product = PETSC_FALSE;
   }
   for (int i = 0; i < AFTER; i++) {
-    PetscCall(MatTestSameResidual(ours, plain, &same));
-    if (!same) residual = PETSC_FALSE;
-    PetscCall(MatTestSameResidualApart(ours, plain, &same));
+    PetscCall(SameProductAndResiduals(ours, plain, &same));
     if (!same) residual = PETSC_FALSE;
   }
   PetscCall(MatTestViewHas(ours, "left to cuSPARSE, which was faster", &lost));
   PetscCall(MatTestFact((PetscBool)(product && residual && lost == cuda), "rmat, %s: products %s, residuals %s", lost ? "a trial that the first process loses" : "no trial", product ? "right" : "WRONG", residual ? "right" : "WRONG"));
+  PetscCall(MatScale(ours, -3.0));
+  PetscCall(MatScale(plain, -3.0));
+  PetscCall(SameProductAndResiduals(ours, plain, &values));
+  if (rank == 0) PetscCall(MatAIJTCCUSPARSEArmFault(block, TC_FAULT_LAUNCH, 1, &left));
+  PetscCall(SameProductAndResiduals(ours, plain, &failed));
+  if (rank == 0) PetscCall(MatAIJTCCUSPARSEArmFault(block, TC_FAULT_LAUNCH, 0, &left));
+  for (int i = 0; i < AFTER; i++) {
+    PetscCall(SameProductAndResiduals(ours, plain, &same));
+    if (!same) failed = PETSC_FALSE;
+  }
+  PetscCall(MatTestFact((PetscBool)(values && failed && left == 0), "rmat, what is left to cuSPARSE: with new values %s, where a product fails %s", values ? "right" : "WRONG", failed && left == 0 ? "right" : "WRONG"));
+  for (int m = 0; m < 2; m++) {
+    const Mat A = m ? plain : ours;
+
+    PetscCall(MatSetOption(A, MAT_NEW_NONZERO_ALLOCATION_ERR, PETSC_FALSE));
+    PetscCall(MatGetOwnershipRange(A, &row, &end));
+    for (PetscInt j = row; j < end; j++) PetscCall(MatSetValue(A, row, j, 4.5, ADD_VALUES));
+    PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(SameProductAndResiduals(ours, plain, &pattern));
+  PetscCall(MatTestViewHas(ours, "left to cuSPARSE, which was faster", &ours_again));
+  PetscCall(MatTestFact((PetscBool)(pattern && !ours_again), "rmat, a new pattern after a trial that was lost: %s, %s", pattern ? "right" : "WRONG", ours_again ? "STILL CUSPARSE'S" : "ours"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -66,13 +66,14 @@ typedef enum {
   MATTC_NUM_STAGES
 } MatTCStageId;
 
-/* MatMult() against the parent's: timed once, when a pattern has been used enough to pay for it */
+/* MatMult() against cuSPARSE's: timed once, when a pattern has been used enough to pay for it */
 typedef struct {
   int64_t   pattern;  /* counted as rebuilds */
   PetscInt  products; /* with it so far */
   PetscBool timed;
   tc_trial  result;
-  tc_key    key; /* of the pattern that is left to the parent */
+  tc_key    key;    /* of the pattern that is left to cuSPARSE */
+  PetscBool failed; /* cuSPARSE, called by us: products with that pattern are the parent's */
 } MatTCTrial;
 
 /* What is packed for products with the matrix, or with its transpose, and what became of it */
@@ -136,7 +137,7 @@ typedef struct {
   MatTCDense         dense;
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
-  PetscBool          early_trials, lose_trials; /* for tests: soon, and the parent wins */
+  PetscBool          early_trials, lose_trials; /* for tests: soon, and cuSPARSE wins */
   MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   Mat                blocks;        /* those on the diagonal, inverted by the host; NULL before anybody has asked for them */
@@ -154,7 +155,7 @@ static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
   return (PetscBool)(!MATTC_SCALAR_IS_OURS || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
 }
 
-extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
+extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
@@ -221,6 +222,7 @@ typedef struct {
   tc_csr_local       rows;
   const PetscScalar *values;
   tc_csr_matrix      matrix;
+  PetscBool          cusparse; /* whose the product is to be */
 } MatTCRows;
 
 PETSC_INTERN PetscErrorCode MatTCMultiply(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const MatTCRows *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
@@ -230,7 +232,7 @@ PETSC_INTERN PetscErrorCode MatTCTry(Mat, Mat_AIJTCCUSPARSE *, MatTCSideId, int,
 /* straight.c */
 PETSC_INTERN PetscErrorCode MatTCAwaits(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, tc_verdict, tc_stream, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCPassesOver(Mat, const Mat_AIJTCCUSPARSE *, MatTCSide *, const tc_backend *, const tc_key *, PetscBool *);
-PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, int, Vec, Vec, Vec, tc_stream, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCStraight(Mat, Mat_AIJTCCUSPARSE *, MatTCSide *, PetscBool, int, Vec, Vec, Vec, tc_stream, PetscBool *);
 
 /* Rows of a graph, of a sequential matrix or of a block of a parallel one: an entry for each block */
 typedef struct {
@@ -262,6 +264,7 @@ PETSC_INTERN PetscErrorCode MatTCFactorRegister(void);
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCTheirs(Mat, Mat_AIJTCCUSPARSE *, int, Vec, Vec, Vec, PetscBool *);
 PETSC_INTERN PetscBool      MatTCMayTry(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscBool      MatTCTrialComes(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscErrorCode MatTCTrialCount(Mat, Mat_AIJTCCUSPARSE *, Vec, Vec, Vec, tc_stream, PetscBool *);
@@ -325,7 +328,6 @@ PETSC_INTERN PetscErrorCode MatTCArrayRestore(const tc_backend *, tc_stream, Mat
 PETSC_INTERN PetscErrorCode MatTCIsOnDevice(Vec, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCStageRelease(Mat_AIJTCCUSPARSE *);
 PETSC_INTERN PetscErrorCode MatTCParentMult(Mat, const MatTCParent *, MatOperation, Vec, Vec, Vec);
-PETSC_INTERN PetscErrorCode MatTCSubtractFrom(Vec, Vec);
 PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, Vec, Vec);
 
 /* mpiaijtccusparse.c */

@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
+PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
 
 static PetscBool initialized = PETSC_FALSE;
 
@@ -74,6 +74,7 @@ PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void)
   PetscCall(PetscLogEventRegister("MatTCRefill", MAT_CLASSID, &MATTC_Refill));
   PetscCall(PetscLogEventRegister("MatTCUpload", MAT_CLASSID, &MATTC_Upload));
   PetscCall(PetscLogEventRegister("MatTCSend", MAT_CLASSID, &MATTC_Send));
+  PetscCall(PetscLogEventRegister("MatTCCollect", MAT_CLASSID, &MATTC_Collect));
   PetscCall(PetscLogEventRegister("MatTCTrial", MAT_CLASSID, &MATTC_Trial));
   PetscCall(PetscLogEventRegister("MatTCDense", MAT_CLASSID, &MATTC_Dense));
   PetscCall(PetscRegisterFinalize(MatAIJTCCUSPARSEFinalizePackage));

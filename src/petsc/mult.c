@@ -6,7 +6,7 @@
 
 /*
   z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows given. `done` is false when that failed: z is
-  to be computed anew.
+  to be computed anew. The side is out of use then, but not by what cuSPARSE has not done.
 */
 PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, const tc_backend *backend, const MatTCRows *rows, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
@@ -29,7 +29,8 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
     PetscLogDouble     begin = 0, end = 0;
 
     if (timed) PetscCall(PetscTime(&begin));
-    status = rows ? tc_straight_multiply(&side->straight, backend, &rows->key, &rows->matrix, ax.local, to, az.local, sign, stream) : tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
+    if (rows) status = (rows->cusparse ? tc_straight_multiply_cusparse : tc_straight_multiply)(&side->straight, backend, &rows->key, &rows->matrix, ax.local, to, az.local, sign, stream);
+    else status = tc_plan_spmv(side->plan, ax.local, to, az.local, sign, stream);
     if (!host) PetscCall(PetscLogGpuTimeEnd());
     if (timed) {
       PetscCall(PetscTime(&end));
@@ -45,19 +46,26 @@ PetscErrorCode MatTCMultiply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, cons
 
     flops = 2.0 * info.nz_used - (y || (host && side == &tc->side[MATTC_TRANSPOSE]) ? 0.0 : (PetscLogDouble)side->nonempty_rows); /* as the parent's: on the host that of a transpose adds to zeros */
     PetscCall(host ? PetscLogFlops(flops) : PetscLogGpuFlops(flops));
-  } else PetscCall(MatTCFail(A, tc, side, "a product", tc_last_error()));
+  } else if (!rows || !rows->cusparse) PetscCall(MatTCFail(A, tc, side, "a product", tc_last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* The same with what is packed */
 PetscErrorCode MatTCApply(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
+  const PetscBool collects = (PetscBool)tc_plan_collects(side->plan, stream);
+
   PetscFunctionBegin;
+  if (collects) {
+    PetscCall(PetscInfo(A, "aijtccusparse looks for values that repeat, as these have been multiplied with often enough\n"));
+    PetscCall(PetscLogEventBegin(MATTC_Collect, A, x, z, 0));
+  }
   PetscCall(MatTCMultiply(A, tc, side, tc_plan_backend(side->plan), NULL, sign, x, y, z, stream, done));
+  if (collects) PetscCall(PetscLogEventEnd(MATTC_Collect, A, x, z, 0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The same with a sequential matrix, which need not be current; what is not of its transpose may be the parent's by choice */
+/* The same with a sequential matrix, which need not be current; what is not of its transpose may be cuSPARSE's by choice */
 PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, Vec x, Vec y, Vec z, PetscBool *done)
 {
   const PetscBool chosen = (PetscBool)(id == MATTC_FORWARD);
@@ -68,12 +76,15 @@ PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, 
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   if (chosen) PetscCall(MatTCTrialLost(A, tc, &lost));
-  if (lost) PetscFunctionReturn(PETSC_SUCCESS);
+  if (lost) {
+    PetscCall(MatTCTheirs(A, tc, sign, x, y, z, done));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   side->may_wait = PETSC_TRUE;
   PetscCall(MatTCEnsure(A, tc, side, &stream, done));
   side->may_wait = PETSC_FALSE;
   if (side->waits) {
-    PetscCall(MatTCStraight(A, tc, side, sign, x, y, z, stream, done));
+    PetscCall(MatTCStraight(A, tc, side, PETSC_FALSE, sign, x, y, z, stream, done));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (*done) PetscCall(MatTCApply(A, tc, side, sign, x, y, z, stream, done));
@@ -132,15 +143,13 @@ PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat A, Vec x, Vec y, Vec z)
 
 /*
   r = b - A x of a parallel matrix is its parent's MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
-  place. `done` is false if a block is not ours. A process one of whose blocks is the parent's since a trial, so that nothing would be left of one pass but copies of x, does
-  what the parent type does, a product and a pass over r; others need not: both ways exchange the same ghost values, and no call is made that they would have to make, too.
+  place. `done` is false if a block is not ours.
 */
 static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
 {
   Mat                blocks[2];
   Mat_AIJTCCUSPARSE *of_block[2];
   PetscInt           num;
-  PetscBool          lost, apart = PETSC_FALSE;
   PetscErrorCode     ierr;
 
   PetscFunctionBegin;
@@ -149,15 +158,8 @@ static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, 
   for (PetscInt i = 0; i < num; i++) {
     PetscCall(MatTCContextGet(blocks[i], &of_block[i]));
     if (!of_block[i]) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(MatTCTrialLost(blocks[i], of_block[i], &lost));
-    if (lost) apart = (PetscBool)(r != b);
   }
   *done = PETSC_TRUE;
-  if (apart) {
-    PetscCall(MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, r));
-    PetscCall(MatTCSubtractFrom(b, r));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_TRUE;
   ierr = MatTCParentMult(A, tc->parent, MATOP_MULT_ADD, x, b, r);
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_FALSE;

@@ -198,8 +198,8 @@ static void MatTCCountRows(MatTCSide *side, PetscBool host, const tc_csr_local *
   for (int32_t i = 0; i < rows->num_rows; i++) side->nonempty_rows += rows->row_ptr[i + 1] > rows->row_ptr[i];
 }
 
-/* `done` is false when that failed: z is to be computed anew */
-PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
+/* By a kernel of ours, or by cuSPARSE. `done` is false when that failed, of which the core tells why: z is to be computed anew. */
+PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, PetscBool cusparse, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
   const tc_backend *backend;
   tc_status         status = TC_OK;
@@ -215,14 +215,13 @@ PetscErrorCode MatTCStraight(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSide *side, int 
   if (host) PetscCall(MatSeqAIJGetArrayRead(A, &rows.values));
   else PetscCall(MatTCGetDeviceValues(A, &rows.values));
   rows.matrix.val = rows.values;
+  rows.cusparse   = cusparse;
   if (status == TC_OK && !host) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream())); /* on which the values may still be on their way */
-  if (status == TC_OK && (!side->plan || tc_plan_check(side->plan, &rows.key) == TC_CACHE_REBUILD)) MatTCCountRows(side, host, &rows.rows);
+  if (status == TC_OK && !cusparse && (!side->plan || tc_plan_check(side->plan, &rows.key) == TC_CACHE_REBUILD)) MatTCCountRows(side, host, &rows.rows);
   if (status == TC_OK) PetscCall(MatTCMultiply(A, tc, side, backend, &rows, sign, x, y, z, stream, done));
   if (*done && !host) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* which may overwrite them afterwards */
-  if (status != TC_OK) {
-    PetscCall(MatTCFail(A, tc, side, "a product straight from CSR", tc_last_error()));
-    *done = PETSC_FALSE;
-  }
+  if (status != TC_OK) *done = PETSC_FALSE;
+  if (status != TC_OK && !cusparse) PetscCall(MatTCFail(A, tc, side, "a product straight from CSR", tc_last_error()));
   if (host) PetscCall(MatSeqAIJRestoreArrayRead(A, &rows.values));
   else PetscCall(MatTCRestoreDeviceValues(A, &rows.values));
   PetscCall(MatTCPatternRestore(A, backend, &P));

@@ -1,12 +1,12 @@
 /*
   The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, by MatMult(), MatMultAdd() or MatResidual(), for that to have taken as long as
-  a trial does, MatMult() and the parent's, which is cuSPARSE's, are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. The parent has to be
-  faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are the parent's; a product with a dense block packs it again if it
+  a trial does, MatMult() and cuSPARSE's are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. cuSPARSE, which is called without the
+  parent type, has to be faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are cuSPARSE's; a product with a dense block packs it again if it
   wants it.
 */
 #include "aijtccusparseimpl.h"
 
-/* Are products with this pattern the parent's since the trial? */
+/* Are products with this pattern cuSPARSE's since the trial? */
 PetscErrorCode MatTCTrialLost(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *lost)
 {
   MatTCTrial *trial = &tc->side[MATTC_FORWARD].trial;
@@ -19,21 +19,40 @@ PetscErrorCode MatTCTrialLost(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *lost)
   PetscCall(MatBoundToCPU(A, &bound));
   PetscCall(MatTCGetKey(A, tc, &key));
   if (!bound && MatTCSamePattern(&trial->key, &key)) *lost = PETSC_TRUE;
-  else PetscCall(PetscMemzero(trial, sizeof(*trial)));
+  else {
+    tc_straight_release_cusparse(&tc->side[MATTC_FORWARD].straight);
+    PetscCall(PetscMemzero(trial, sizeof(*trial)));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The parent's products must not fail the program that asked for ours. One error handler for all of them: setting one would count as a part of a small product */
-static PetscErrorCode MatTCTheirs(Mat A, const Mat_AIJTCCUSPARSE *tc, int products, Vec x, Vec z, PetscBool *works)
+/* z = A x (y == NULL) or z = y + sign A x by cuSPARSE. `done` is false when that failed: z is to be computed anew. */
+static PetscErrorCode MatTCByCUSPARSE(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, int sign, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
-  PetscErrorCode ierr = PETSC_SUCCESS;
+  PetscFunctionBegin;
+  PetscCall(MatTCStraight(A, tc, &tc->side[MATTC_FORWARD], PETSC_TRUE, sign, x, y, z, stream, done));
+  if (!*done) {
+    PetscCall(PetscInfo(A, "aijtccusparse could not multiply by cuSPARSE: %s\n", tc_last_error()));
+    backend->clear_error(); /* which the next one who asks the runtime would take for its own */
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same of a matrix that is left to it, whose arrays on the device may be older than the host's; once it has failed, such products are the parent's until the pattern changes */
+PetscErrorCode MatTCTheirs(Mat A, Mat_AIJTCCUSPARSE *tc, int sign, Vec x, Vec y, Vec z, PetscBool *done)
+{
+  MatTCSide        *side = &tc->side[MATTC_FORWARD];
+  const tc_backend *backend;
+  tc_key            key;
+  tc_stream         stream;
 
   PetscFunctionBegin;
-  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
-  for (int i = 0; i < products && ierr == PETSC_SUCCESS; i++) ierr = MatTCParentMult(A, tc->parent, MATOP_MULT, x, NULL, z);
-  PetscCall(PetscPopErrorHandler());
-  *works = ierr == PETSC_SUCCESS ? PETSC_TRUE : PETSC_FALSE;
-  if (!*works) tc_plan_backend(tc->side[MATTC_FORWARD].plan)->clear_error(); /* which the next one who asks the runtime would take for its own */
+  *done = PETSC_FALSE;
+  if (side->trial.failed) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCBegin(A, tc, side, &backend, &key, &stream, done));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCByCUSPARSE(A, tc, backend, sign, x, y, z, stream, done));
+  side->trial.failed = (PetscBool)!*done;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -52,10 +71,14 @@ PetscBool MatTCTrialComes(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
 /* That many products, ours or theirs */
 static PetscErrorCode MatTCTimedProducts(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, int products, Vec x, Vec z, tc_stream stream, PetscBool *works)
 {
+  MatTCSide *side = &tc->side[MATTC_FORWARD];
+
   PetscFunctionBegin;
   *works = PETSC_TRUE;
-  if (!ours) PetscCall(MatTCTheirs(A, tc, products, x, z, works));
-  for (int i = 0; i < products && ours && *works; i++) PetscCall(MatTCApply(A, tc, &tc->side[MATTC_FORWARD], 1, x, NULL, z, stream, works));
+  for (int i = 0; i < products && *works; i++) {
+    if (ours) PetscCall(MatTCApply(A, tc, side, 1, x, NULL, z, stream, works));
+    else PetscCall(MatTCByCUSPARSE(A, tc, tc_plan_backend(side->plan), 1, x, NULL, z, stream, works));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -66,17 +89,16 @@ static PetscErrorCode MatTCTimedProducts(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool
 static PetscErrorCode MatTCTimeGroup(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, int products, Vec x, Vec z, tc_stream stream, double *ms, PetscBool *works)
 {
   const tc_backend *backend = tc_plan_backend(tc->side[MATTC_FORWARD].plan);
-  const tc_stream   on      = ours ? stream : MatTCGetParentStream();
   void             *stopwatch;
 
   PetscFunctionBegin;
   *ms    = 0;
-  *works = (PetscBool)(backend->synchronize(stream) == TC_OK && backend->synchronize(on) == TC_OK);
+  *works = (PetscBool)(backend->synchronize(stream) == TC_OK);
   if (*works) PetscCall(MatTCTimedProducts(A, tc, ours, 1, x, z, stream, works));
-  if (*works && backend->time_begin(on, &stopwatch) != TC_OK) *works = PETSC_FALSE;
+  if (*works && backend->time_begin(stream, &stopwatch) != TC_OK) *works = PETSC_FALSE;
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCTimedProducts(A, tc, ours, products, x, z, stream, works));
-  if (backend->time_end(on, stopwatch, ms) != TC_OK) *works = PETSC_FALSE;
+  if (backend->time_end(stream, stopwatch, ms) != TC_OK) *works = PETSC_FALSE;
   *ms /= products;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -93,8 +115,8 @@ static PetscErrorCode MatTCDemote(const MatTCSide *side, tc_stream stream, Petsc
   Ours come first, a few products that tell how many make a group, and a group: where they are at the floor of the parent's already, that has nothing to show, and preparing cuSPARSE
   would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
   one or another that does not count, so that the cache holds what they read and the host has been there before. What ours have left in the cache goes first while theirs run, as it
-  does when they have won. Ours come last and leave their result in z. The parent has to win twice: a host that did something else during the groups of ours, a millisecond of a small matrix, would
-  else leave the pattern to the parent for good (seen once in some thirty trials, ours being 1.5 times as fast).
+  does when they have won. Ours come last and leave their result in z. cuSPARSE has to win twice: a host that did something else during the groups of ours, a millisecond of a small matrix, would
+  else leave the pattern to it for good (seen once in some thirty trials, ours being 1.5 times as fast).
 */
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
@@ -115,7 +137,7 @@ static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_s
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatTCDemote(side, stream, works));
-  if (*works) PetscCall(MatTCTheirs(A, tc, 1, x, z, works));
+  if (*works) PetscCall(MatTCTimedProducts(A, tc, PETSC_FALSE, 1, x, z, stream, works));
   if (*works) PetscCall(MatTCTimeGroup(A, tc, PETSC_FALSE, products, x, z, stream, theirs, works));
   if (!*works) PetscFunctionReturn(PETSC_SUCCESS);
   tc_choose_by_time(1, ours, theirs, side->conversion_ms, result);
@@ -157,6 +179,7 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
     if (side->declined) *done = PETSC_FALSE;
     else PetscCall(MatTCApply(A, tc, side, 1, x, NULL, z, stream, done));
   }
+  if (!side->trial.result.theirs) tc_straight_release_cusparse(&side->straight);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -196,24 +196,6 @@ PetscErrorCode MatTCParentMult(Mat A, const MatTCParent *parent, MatOperation op
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* r = b - r, two different vectors; without any call that other processes would have to make, too */
-PetscErrorCode MatTCSubtractFrom(Vec b, Vec r)
-{
-  Vec local_b, local_r;
-
-  PetscFunctionBegin;
-  PetscCall(VecCreateLocalVector(b, &local_b));
-  PetscCall(VecCreateLocalVector(r, &local_r));
-  PetscCall(VecGetLocalVectorRead(b, local_b));
-  PetscCall(VecGetLocalVector(r, local_r));
-  PetscCall(VecAYPX(local_r, -1.0, local_b));
-  PetscCall(VecRestoreLocalVector(r, local_r));
-  PetscCall(VecRestoreLocalVectorRead(b, local_b));
-  PetscCall(VecDestroy(&local_r));
-  PetscCall(VecDestroy(&local_b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* z = y - A x by the parent's operations, y may be z; of a block, and without any call that its other processes would have to make, too */
 PetscErrorCode MatTCParentSubtract(Mat A, const MatTCParent *parent, Vec x, Vec y, Vec z)
 {

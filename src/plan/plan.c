@@ -286,18 +286,20 @@ tc_status tc_plan_collect(tc_plan *plan, tc_stream stream)
   return tc_from_backend(plan->backend, plan->converter->collect(plan->view, stream));
 }
 
-/* Values that are multiplied with again and again are worth it; where there is no memory for it nothing is lost. What a stream captures would be repeated without the refill in front of it. */
+/* What a stream captures would be repeated without the refill in front of it */
+int tc_plan_collects(const tc_plan *plan, tc_stream stream)
+{
+  return plan->until_collect == 1 && (plan->backend->capturing == NULL || !plan->backend->capturing(stream));
+}
+
+/* Values that are multiplied with again and again are worth it; where there is no memory for it nothing is lost */
 static tc_status collect_in_time(tc_plan *plan, tc_stream stream)
 {
-  tc_status status;
+  tc_status status = TC_OK;
 
   if (plan->since_collect >= 0 && plan->since_collect < INT_MAX) ++plan->since_collect;
-  if (plan->until_collect == 0 || --plan->until_collect > 0) return TC_OK;
-  if (plan->backend->capturing != NULL && plan->backend->capturing(stream)) {
-    plan->until_collect = 1;
-    return TC_OK;
-  }
-  status = tc_plan_collect(plan, stream);
+  if (tc_plan_collects(plan, stream)) status = tc_plan_collect(plan, stream);
+  else if (plan->until_collect > 1) --plan->until_collect;
   return status == TC_ERR_MEMORY ? TC_OK : status;
 }
 

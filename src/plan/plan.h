@@ -54,6 +54,9 @@ tc_status tc_plan_refill(tc_plan *plan, const void *csr_val, const tc_key *key, 
 */
 tc_status tc_plan_collect(tc_plan *plan, tc_stream stream);
 
+/* Will the next product do that? */
+int tc_plan_collects(const tc_plan *plan, tc_stream stream);
+
 /* Counts a hit; called once per product that found the plan current */
 void tc_plan_hit(tc_plan *plan);
 

@@ -232,11 +232,40 @@ tc_status tc_straight_multiply(tc_straight *S, const tc_backend *backend, const 
   return status;
 }
 
+void tc_straight_release_cusparse(tc_straight *S)
+{
+  if (S->cusparse.kept) S->cusparse.backend->cusparse_release(S->cusparse.kept);
+  memset(&S->cusparse, 0, sizeof S->cusparse);
+}
+
+/* For this pattern, where these arrays are? */
+static int cusparse_is_ready(const tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A)
+{
+  return S->cusparse.kept && S->cusparse.backend == backend && same_pattern(&S->cusparse.key, key) && S->cusparse.row_ptr == A->rows->row_ptr && S->cusparse.col == A->rows->col && S->cusparse.val == A->val;
+}
+
+tc_status tc_straight_multiply_cusparse(tc_straight *S, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  TC_CHECK(backend->cusparse_prepare != NULL, TC_ERR_UNSUPPORTED, "backend %s has no cuSPARSE", backend->name);
+  if (!cusparse_is_ready(S, backend, key, A)) {
+    TC_CHECK(!backend->capturing(stream), TC_ERR_UNSUPPORTED, "cuSPARSE cannot be prepared for a matrix while a stream is captured");
+    tc_straight_release_cusparse(S);
+    TC_CALL(tc_from_backend(backend, backend->cusparse_prepare(A, x, z, &S->cusparse.kept, stream)));
+    S->cusparse.backend = backend;
+    S->cusparse.row_ptr = A->rows->row_ptr;
+    S->cusparse.col     = A->rows->col;
+    S->cusparse.val     = A->val;
+    S->cusparse.key     = *key;
+  }
+  return tc_from_backend(backend, backend->cusparse_multiply(S->cusparse.kept, x, y, z, sign, stream));
+}
+
 void tc_straight_reset(tc_straight *S)
 {
   const int64_t count = S->count;
 
   release(S);
+  tc_straight_release_cusparse(S);
   forget_columns(S);
   forget_nodes(S);
   memset(S, 0, sizeof *S);

@@ -33,6 +33,12 @@ typedef struct {
   tc_key             laid_out;
   int32_t            num_rows;
   struct {
+    tc_key            key;
+    const void       *row_ptr, *col, *val; // what it is prepared for
+    void             *kept;                // NULL: nothing is
+    const tc_backend *backend;
+  } cusparse;
+  struct {
     tc_key   key;
     int      known, serve;
     double  *sums; // of tc_csr_matrix
@@ -88,6 +94,15 @@ int tc_straight_serves(const tc_backend *backend, tc_scalar scalar);
   synchronisation else. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE
 */
 tc_status tc_straight_multiply(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream);
+
+/*
+  The same by cuSPARSE, which does not count as such a product and has bits of its own. Prepares itself for each pattern, and for other arrays of it, which waits for the device and cannot be captured. Errors: TC_ERR_UNSUPPORTED, on
+  the host, and where that would have to be captured
+*/
+tc_status tc_straight_multiply_cusparse(tc_straight *straight, const tc_backend *backend, const tc_key *key, const tc_csr_matrix *A, const void *x, const void *y, void *z, int sign, tc_stream stream);
+
+/* Gives back what that has prepared */
+void tc_straight_release_cusparse(tc_straight *straight);
 
 /* Forgets all but the count of products, and gives the memory back */
 void tc_straight_reset(tc_straight *straight);
