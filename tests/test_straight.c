@@ -1,6 +1,6 @@
 /*
   Products straight from CSR on a device, without PETSc: test_straight [-small|-few] [-bench generator:size,...] libaijtccusparse_cuda.so
-  On every test matrix, in doubles and floats, the bits must be those that products with vectors have, again and again with the same memory between. -small and -few leave out what a checker of
+  On every test matrix, in doubles and floats, the bits must be those that products with vectors have, again and again with the same memory between; and cuSPARSE's products of integers must be right. -small and -few leave out what a checker of
   memory has no time for, -few what a checker of shared memory has none for, too: a matrix of ten million entries. -bench times them beside what is packed. Exit code 77: no usable device.
 */
 #include "device_cases.h"
@@ -150,11 +150,63 @@ static void check_products(const tc_backend *backend, tc_scalar scalar, const ch
   free(expected);
 }
 
+/* Small integers, whose sums are exact in any order */
+static void make_whole(int64_t n, double *numbers)
+{
+  for (int64_t i = 0; i < n; ++i) numbers[i] = round(3 * numbers[i]);
+}
+
+/* The same by cuSPARSE, prepared once and again for another pattern and other arrays, as its order of additions is its own of integers; they are left in A */
+static void check_cusparse(const tc_backend *backend, tc_scalar scalar, const char *name, tc_matrix *A)
+{
+  static const char *const what[] = {"z = Ax by cuSPARSE", "z = y + Ax by cuSPARSE", "y += Ax by cuSPARSE", "z = y - Ax by cuSPARSE", "y -= Ax by cuSPARSE"};
+  const int32_t            m = A->num_rows, n = A->num_cols;
+  double                  *x = new_memory(((size_t)n + 1) * sizeof *x), *y = new_memory(((size_t)m + 1) * sizeof *y), *z = new_memory(((size_t)m + 1) * sizeof *z), *expected = new_memory(((size_t)m + 1) * sizeof *expected);
+  tc_key                   key = {.id = 1, .pattern = 1, .nnz = A->nnz};
+  device_rows              R = new_rows(backend, A);
+  tc_straight              straight = {0};
+  device_array             dx, val[2];
+
+  make_whole(A->nnz, A->val);
+  for (int v = 0; v < 2; ++v) val[v] = new_vector(backend, scalar, A->nnz, A->val);
+  tc_random_normal(n, 3, x);
+  tc_random_normal(m, 5, y);
+  make_whole(n, x);
+  make_whole(m, y);
+  dx = new_vector(backend, scalar, n, x);
+  for (int add = 0; add < 5; ++add) {
+    const int     sign = add < 3 ? 1 : -1, in_place = add == 2 || add == 4;
+    device_array  dy = new_vector(backend, scalar, m, y), dz = new_vector(backend, scalar, m, NULL);
+    tc_csr_matrix matrix = {.rows = &R.A, .scalar = scalar, .val = val[add == 1].local};
+
+    if (add == 3) ++key.pattern;
+    tc_canonical_spmv(A, x, NULL, expected);
+    for (int32_t i = 0; i < m && add > 0; ++i) expected[i] = y[i] + sign * expected[i];
+    device_check(backend, tc_straight_multiply_cusparse(&straight, backend, &key, &matrix, dx.local, add ? dy.local : NULL, in_place ? dy.local : dz.local, sign, NULL), "cuSPARSE");
+    device_check(backend, backend->synchronize(NULL), "synchronize");
+    int so = get_vector(in_place ? &dy : &dz, scalar, z);
+
+    for (int32_t i = 0; i < m; ++i) so = so && z[i] == expected[i];
+    fact(so, scalar, name, what[add]);
+    device_free(&dy);
+    device_free(&dz);
+  }
+  tc_straight_reset(&straight);
+  device_free(&dx);
+  for (int v = 0; v < 2; ++v) device_free(&val[v]);
+  free_rows(backend, &R);
+  free(x);
+  free(y);
+  free(z);
+  free(expected);
+}
+
 static void check_matrix(const tc_backend *backend, const char *name, tc_matrix *A, int repeats)
 {
   check_products(backend, TC_SCALAR_F64, name, A, repeats);
   for (int64_t e = 0; e < A->nnz; ++e) A->val[e] = (float)A->val[e];
   check_products(backend, TC_SCALAR_F32, name, A, repeats);
+  for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32 && A->nnz > 0; ++scalar) check_cusparse(backend, scalar, name, A);
 }
 
 /* Long rows between short and empty ones, of one segment and several, so that a thread block has some of each */
