@@ -1,5 +1,5 @@
 /*
-  When packing pays for products with vectors: straight from CSR until then, by the prices of src/plan/straight.c, and what is remembered of the values before. On a backend that has a device's prices.
+  When packing pays for products with vectors: straight from CSR until then, by the prices of src/plan/straight.c, and what is remembered of the values before. On a backend that has a device's prices. And when cuSPARSE, called in place of these products, prepares itself.
 */
 #include "plan_util.h"
 #include "test_util.h"
@@ -317,9 +317,82 @@ static void scalars(void **state)
   assert_true(tc_straight_serves(tc_backend_host(), TC_SCALAR_F64) && !tc_straight_serves(tc_backend_host(), TC_SCALAR_F32) && tc_straight_serves(device(), TC_SCALAR_F32));
 }
 
+static int       prepared, released, captured;
+static tc_status prepare_status;
+
+static tc_status prepare_for_cusparse(const tc_csr_matrix *A, const void *x, void *z, void **kept, tc_stream stream)
+{
+  (void)A, (void)x, (void)z, (void)stream;
+  *kept = prepare_status == TC_OK ? &prepared : NULL;
+  if (prepare_status == TC_OK) ++prepared;
+  return prepare_status;
+}
+
+static tc_status multiply_by_cusparse(void *kept, const void *x, const void *y, void *z, int sign, tc_stream stream)
+{
+  (void)x, (void)y, (void)z, (void)sign, (void)stream;
+  return kept == &prepared ? TC_OK : TC_ERR_ARG;
+}
+
+static void release_cusparse(void *kept)
+{
+  (void)kept;
+  ++released;
+}
+
+static int is_captured(tc_stream stream)
+{
+  (void)stream;
+  return captured;
+}
+
+/* cuSPARSE prepares itself once for a pattern and its arrays, never while a stream is captured, and has one matrix at a time; the host has none */
+static void cusparse(void **state)
+{
+  static const int32_t ids[2];
+  static const double  values[2];
+  tc_csr_local         rows    = {.num_rows = 1, .row_ptr = ids, .col = ids};
+  tc_csr_matrix        A       = {.rows = &rows, .scalar = TC_SCALAR_F64, .val = values};
+  tc_key               key     = {.id = 1, .pattern = 1, .state = 1, .nnz = 1};
+  tc_straight          S       = {0};
+  tc_backend           backend = *device();
+
+  (void)state;
+  assert_int_equal(tc_straight_multiply_cusparse(&S, tc_backend_host(), &key, &A, NULL, NULL, NULL, 1, NULL), TC_ERR_UNSUPPORTED);
+  backend.cusparse_prepare  = prepare_for_cusparse;
+  backend.cusparse_multiply = multiply_by_cusparse;
+  backend.cusparse_release  = release_cusparse;
+  backend.capturing         = is_captured;
+  prepared = released = captured = 0;
+  prepare_status                 = TC_OK;
+  for (int change = 0; change < 6; ++change) { // nothing, new values where the old ones were, another pattern, row offsets, columns, values elsewhere
+    if (change == 1) ++key.state;
+    if (change == 2) ++key.pattern;
+    if (change == 3) rows.row_ptr = ids + 1;
+    if (change == 4) rows.col = ids + 1;
+    if (change == 5) A.val = values + 1;
+    captured = 1;
+    assert_int_equal(tc_straight_multiply_cusparse(&S, &backend, &key, &A, NULL, NULL, NULL, 1, NULL), change == 1 ? TC_OK : TC_ERR_UNSUPPORTED);
+    captured = 0;
+    for (int again = 0; again < 3; ++again) ASSERT_OK(tc_straight_multiply_cusparse(&S, &backend, &key, &A, NULL, NULL, NULL, 1, NULL));
+    assert_int_equal(prepared, change < 2 ? 1 : change);
+    assert_int_equal(released, prepared - 1);
+  }
+  ++key.pattern;
+  prepare_status = TC_ERR_MEMORY;
+  for (int again = 0; again < 2; ++again) assert_int_equal(tc_straight_multiply_cusparse(&S, &backend, &key, &A, NULL, NULL, NULL, 1, NULL), TC_ERR_MEMORY);
+  assert_int_equal(released, prepared); // that of the pattern before is gone, and nothing is given back twice
+  prepare_status = TC_OK;
+  ASSERT_OK(tc_straight_multiply_cusparse(&S, &backend, &key, &A, NULL, NULL, NULL, 1, NULL));
+  tc_straight_reset(&S);
+  tc_straight_reset(&S);
+  assert_int_equal(released, prepared);
+  assert_int_equal(S.count, 0);
+}
+
 int main(void)
 {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(passed_over), cmocka_unit_test(nodes), cmocka_unit_test(lengths), cmocka_unit_test(scalars)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(break_even), cmocka_unit_test(history), cmocka_unit_test(values_again_and_again), cmocka_unit_test(uneven_rows), cmocka_unit_test(transposes), cmocka_unit_test(times), cmocka_unit_test(passed_over), cmocka_unit_test(nodes), cmocka_unit_test(lengths), cmocka_unit_test(scalars), cmocka_unit_test(cusparse)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
