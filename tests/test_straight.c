@@ -1,7 +1,7 @@
 /*
   Products straight from CSR on a device, without PETSc: test_straight [-small|-few] [-bench generator:size,...] libaijtccusparse_cuda.so
   On every test matrix, in doubles and floats, the bits must be those that products with vectors have, again and again with the same memory between; and cuSPARSE's products of integers must be right. -small and -few leave out what a checker of
-  memory has no time for, -few what a checker of shared memory has none for, too: a matrix of ten million entries. -bench times them beside what is packed. Exit code 77: no usable device.
+  memory has no time for, -few what one of shared memory has none for, too, a matrix of ten million entries, and cuSPARSE, of whose kernels that one complains (CUDA 13.0). -bench times them beside what is packed. Exit code 77: no usable device.
 */
 #include "device_cases.h"
 #include "device_util.h"
@@ -206,7 +206,7 @@ static void check_matrix(const tc_backend *backend, const char *name, tc_matrix 
   check_products(backend, TC_SCALAR_F64, name, A, repeats);
   for (int64_t e = 0; e < A->nnz; ++e) A->val[e] = (float)A->val[e];
   check_products(backend, TC_SCALAR_F32, name, A, repeats);
-  for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32 && A->nnz > 0; ++scalar) check_cusparse(backend, scalar, name, A);
+  for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32 && A->nnz > 0 && !few; ++scalar) check_cusparse(backend, scalar, name, A);
 }
 
 /* Long rows between short and empty ones, of one segment and several, so that a thread block has some of each */

@@ -121,7 +121,7 @@ static PetscErrorCode MatTCDemote(const MatTCSide *side, tc_stream stream, Petsc
 static PetscErrorCode MatTCTime(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream, tc_trial *result, PetscBool *works)
 {
   const MatTCSide *side     = &tc->side[MATTC_FORWARD];
-  const double     floor_ms = tc_plan_parent_floor_ms(side->plan);
+  const double     floor_ms = tc_plan_cusparse_floor_ms(side->plan);
   double           ours[TC_TRIAL_ROUNDS], theirs[TC_TRIAL_ROUNDS];
   int              products;
 
@@ -230,7 +230,7 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z
     trial->pattern = counters.rebuilds;
   }
   if (trial->timed || ++trial->products < TC_TRIAL_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
-  floor_ms = tc->early_trials ? 0 : tc_plan_parent_floor_ms(side->plan); /* 0 where nobody knows */
+  floor_ms = tc->early_trials ? 0 : tc_plan_cusparse_floor_ms(side->plan); /* 0 where nobody knows */
   if (floor_ms > 0 && (double)trial->products * floor_ms < TC_TRIAL_COST_US / 1000.0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCIsOnDevice(x, &x_device));
   PetscCall(MatTCIsOnDevice(z, &z_device));

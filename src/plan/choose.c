@@ -23,7 +23,7 @@ typedef struct {
     double  entry_us;    // a lane needs per entry of its row, latency included
     double  bytes_us;    // bytes that the device moves per microsecond
     double  least_us;    // no product is faster
-    double  parent_us;   // nor one of the parent's, which takes the host longer than that; the fastest case of all reports so far took 6.9
+    double  cusparse_us; // nor one of cuSPARSE's, which takes the host as long; the fastest case of docs/gpu-report.md takes 5.4 where nothing of PETSc is around it
     double  share;       // scalar if the longest sliced row takes one lane at most this share of the product's time,
     double  cached;      // or this one where the matrix stays in the L2 cache and that row
     int32_t short_row;   // has no more entries,
@@ -91,13 +91,13 @@ int tc_choose_depends_on_values(int sm, const tc_stats *S)
   return P != NULL && scalar_hybrid(P, S, NULL) != scalar_hybrid(P, &codes, NULL);
 }
 
-double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
+double tc_choose_cusparse_floor_ms(int sm, tc_scalar scalar, const tc_stats *S)
 {
   const policy *P     = find_policy(sm);
   const double  value = (double)tc_scalar_bytes(scalar), bytes = (value + 4) * (double)S->num_nonzeros + (2 * value + 4) * (double)S->num_nonempty_rows;
 
   if (P == NULL) return 0;
-  return fmax(P->hybrid.parent_us, bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us) / 1000;
+  return fmax(P->hybrid.cusparse_us, bytes < largest_cache ? 0 : bytes / P->hybrid.bytes_us) / 1000;
 }
 
 /*

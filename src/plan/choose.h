@@ -13,7 +13,7 @@ enum {
   TC_TRIAL_ENTRIES  = 1000000, // from which on sums in place count, too: off-diagonal blocks have no other products, and small ones are over before cuSPARSE would be called
   TC_TRIAL_FIRST    = 2,  // of ours, which tell how many make a group
   TC_TRIAL_ROUNDS   = 3,  // groups of each that count
-  TC_TRIAL_PASSES   = 2,  // times that the parent has to win
+  TC_TRIAL_PASSES   = 2,  // times that cuSPARSE has to win
   TC_TRIAL_NOISE    = 1   // per cent of our time, the most that counts as noise; the least of three groups varied by 0.3 to 1% from one trial to the next
 };
 
@@ -42,8 +42,8 @@ typedef struct {
   double break_even;         // products after which a conversion of that many milliseconds is paid off; 0 if never
 } tc_trial;
 
-/* What a product of the parent's, from CSR in that scalar, takes at least on that device: by its bytes where they come from memory, else by its calls; 0: not known */
-double tc_choose_parent_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
+/* What a product of cuSPARSE's, from CSR in that scalar, takes at least on that device: by its bytes where they come from memory, else by its calls; 0: not known */
+double tc_choose_cusparse_floor_ms(int sm, tc_scalar scalar, const tc_stats *stats);
 
 /* Times of one product, and of a conversion with its first values, and after how many products that is paid off; 0 if never */
 typedef struct {

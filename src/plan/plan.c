@@ -411,9 +411,9 @@ const void *tc_plan_view(const tc_plan *plan)
   return plan->view;
 }
 
-double tc_plan_parent_floor_ms(const tc_plan *plan)
+double tc_plan_cusparse_floor_ms(const tc_plan *plan)
 {
-  return tc_choose_parent_floor_ms(plan->sm, plan->scalar, &plan->stats);
+  return tc_choose_cusparse_floor_ms(plan->sm, plan->scalar, &plan->stats);
 }
 
 int tc_plan_model(const tc_plan *plan, int64_t value_bytes, tc_modelled *model)

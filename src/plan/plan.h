@@ -78,7 +78,7 @@ tc_status tc_plan_detail(const tc_plan *plan, tc_detail *detail, tc_stream strea
 void              tc_plan_counters(const tc_plan *plan, tc_counters *counters);
 void              tc_plan_stats(const tc_plan *plan, tc_stats *stats); // zeroes before the first build, and when unpacked
 const void       *tc_plan_view(const tc_plan *plan);                   // the format's struct with local pointers, for kernels of other operations
-double            tc_plan_parent_floor_ms(const tc_plan *plan);        // tc_choose_parent_floor_ms() of its matrix and device
+double            tc_plan_cusparse_floor_ms(const tc_plan *plan);        // tc_choose_cusparse_floor_ms() of its matrix and device
 int               tc_plan_model(const tc_plan *plan, int64_t value_bytes, tc_modelled *model); // tc_choose_by_model() likewise
 int               tc_plan_in_doubt(const tc_plan *plan);               // tc_choose_in_doubt() of its matrix
 const tc_kernel  *tc_plan_kernel(const tc_plan *plan);                 // NULL likewise
