@@ -76,7 +76,7 @@ bench_part() { # name, seconds, cases and paths of files in one word, how many a
 table() { echo stencil27_160 elasticity_64 stencil7_220 stencil27_window_128 stencil27_36 elasticity_28 qcd_11 four_724 four_2510 circuit_3m webbase_1m rmat_20 long_60k long_2k; }
 rest() { "$bin/tcbench" list | awk '{ print $1 }' | grep -vxF "$(table | tr ' ' '\n')" | tr '\n' ' '; }
 files() { find "$work/matrices" -name '*.gz' | if [ "${BENCH_OPERATORS:-1}" = 0 ]; then grep -v '\.petsc\.gz$'; else cat; fi | sort | tr '\n' ' '; }
-few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k; }
+few() { echo elasticity_28 stencil27_46 interpolation_80 restriction_80 offdiagonal_2m like_cant webbase_1m lp_200k like_FullChip like_eu-2005 like_circuit5M like_in-2004; }
 blocks() { # the large ones and those with aims first, since most is lost with them when the time is up; elasticity:27 has an odd number of rows
   echo elasticity_64 stencil27:100 stencil7:110 stencil27_window:100 webbase_1m long1153:20000 four_724 rmat:18 elasticity_28 elasticity:27 qcd_11 long_2k
   echo p2:32 circuit:400000 laplace27:64 interpolation:40 lp:40000 stokes:24 ex56_24 like_cant like_pdb1HYS like_scircuit
@@ -92,9 +92,9 @@ small() { # blocks of these are as long as their launches, or as their longest r
 
 bench_table() { bench_part table 130 "$(table)" 4 spmv -groups 5; }
 bench_rest() { bench_part rest 130 "$(rest) $(files)" 10 spmv -groups 5 -ways auto,hybrid_mma,hybrid_fma; }
-bench_add() { bench_part add 30 "$(few)" 8 spmv -spmv_mode add -groups 5 -ways auto; }
-bench_residual() { bench_part residual 30 "$(few)" 8 spmv -spmv_mode residual -groups 5 -ways auto; }
-bench_transpose() { bench_part transpose 30 "$(few)" 8 spmv -spmv_mode transpose -groups 5 -ways auto; }
+bench_add() { bench_part add 60 "$(few)" 6 spmv -spmv_mode add -groups 5 -ways auto; }
+bench_residual() { bench_part residual 60 "$(few)" 6 spmv -spmv_mode residual -groups 5 -ways auto; }
+bench_transpose() { bench_part transpose 60 "$(few)" 6 spmv -spmv_mode transpose -groups 5 -ways auto; }
 bench_spmm() {
   bench_part spmm_tall 25 circuit_3m 1 spmm -spmm_n 8,32 -groups 5 -group_ms 2
   bench_part spmm 150 "$(blocks | tr '\n' ' ')" 6 spmm -spmm_n 8,32,128 -groups 5 -group_ms 2
