@@ -5,19 +5,6 @@
 
 enum { MANY = 140 }; /* products: more than a plan waits for, and then as many that the next values need not wait longer */
 
-/* How often have values been looked at, by the log? */
-static PetscErrorCode Collections(int *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId("MatTCCollect", &event));
-  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
-  *count = info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 static PetscErrorCode MultiplyOften(Mat A, Vec x, Vec z)
 {
   PetscFunctionBeginUser;
@@ -51,17 +38,17 @@ PetscErrorCode CheckCodes(void)
   PetscCall(MatTestRandom(x, 7, NULL));
   PetscCall(MatMult(M[0], x, first));
   PetscCall(MatTestViewHas(M[0], "d16 ", &coded[0]));
-  PetscCall(Collections(&collections[0]));
+  PetscCall(MatTestCountEvent("MatTCCollect", &collections[0]));
   PetscCall(MultiplyOften(M[0], x, later));
   PetscCall(MatTestViewHas(M[0], "d16 ", &coded[1]));
-  PetscCall(Collections(&collections[1]));
+  PetscCall(MatTestCountEvent("MatTCCollect", &collections[1]));
   PetscCall(VecEqual(first, later, &same[0]));
   for (int s = 0; s < 2; s++) PetscCall(MatScale(M[s], 3.0));
   PetscCall(MatTestSameProduct(M[0], M[1], &same[1]));
   PetscCall(MatTestViewHas(M[0], "d16 ", &coded[2]));
   PetscCall(MultiplyOften(M[0], x, later));
   PetscCall(MatTestViewHas(M[0], "d16 ", &coded[3]));
-  PetscCall(Collections(&collections[2]));
+  PetscCall(MatTestCountEvent("MatTCCollect", &collections[2]));
   PetscCall(MatTestSameProduct(M[0], M[1], &same[2]));
   PetscCall(MatTestFact((PetscBool)(!coded[0] && coded[1]), "codes of 16 bits: %s at first, %s after many products", coded[0] ? "there" : "none", coded[1] ? "there" : "NONE"));
   PetscCall(MatTestFact(same[0], "codes of 16 bits: the same bits as without"));

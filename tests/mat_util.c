@@ -62,6 +62,18 @@ PetscErrorCode MatTestSkip(const char format[], ...)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+PetscErrorCode MatTestCountEvent(const char name[], int *count)
+{
+  PetscLogEvent      event;
+  PetscEventPerfInfo info;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscLogEventGetId(name, &event));
+  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
+  *count = info.count;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static int is_matrix_file(const struct dirent *entry)
 {
   const size_t length = strlen(entry->d_name);

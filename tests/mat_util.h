@@ -26,6 +26,9 @@ int            MatTestEnd(void);
 PetscErrorCode MatTestFact(PetscBool, const char[], ...) PETSC_ATTRIBUTE_FORMAT(2, 3);
 PetscErrorCode MatTestSkip(const char[], ...) PETSC_ATTRIBUTE_FORMAT(1, 2);
 
+/* How often has an event of that name come on this process, in a program that has begun to log? */
+PetscErrorCode MatTestCountEvent(const char[], int *);
+
 /* Calls the function for every generated matrix in its tiny size and for every file of the folder named by AIJTCCUSPARSE_MATRICES */
 PetscErrorCode MatTestEachMatrix(PetscErrorCode (*)(const char[], const tc_matrix *));
 

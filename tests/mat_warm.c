@@ -9,19 +9,12 @@
 
 static char help[] = "Tests when MATAIJTCCUSPARSE makes the GPU ready.\n\n";
 
-/* How often has the event come, on this process, and what has been packed? */
-static PetscErrorCode Count(int *warm_ups, int *builds)
+/* How often has the GPU been made ready, and something packed? */
+static PetscErrorCode CountBoth(int *warm_ups, int *builds)
 {
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
   PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId("MatTCWarmUp", &event));
-  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
-  *warm_ups = info.count;
-  PetscCall(PetscLogEventGetId("MatTCBuild", &event));
-  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
-  *builds = info.count;
+  PetscCall(MatTestCountEvent("MatTCWarmUp", warm_ups));
+  PetscCall(MatTestCountEvent("MatTCBuild", builds));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -54,12 +47,12 @@ static PetscErrorCode TestMatrix(const char what[], const char option[], const c
 
   PetscFunctionBeginUser;
   if (option) PetscCall(PetscOptionsSetValue(NULL, option, value));
-  PetscCall(Count(&ready, &before));
+  PetscCall(CountBoth(&ready, &before));
   PetscCall(MatTestGenerate("stencil7", 6, &S));
   PetscCall(MatTestCreate(&S, MATAIJTCCUSPARSE, &ours));
   PetscCall(MatTestCreate(&S, MATAIJ, &plain));
   tc_matrix_free(&S);
-  PetscCall(Count(&ready, &packed));
+  PetscCall(CountBoth(&ready, &packed));
   PetscCall(IsOpen(&open));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   expected = wanted && cuda;
@@ -67,7 +60,7 @@ static PetscErrorCode TestMatrix(const char what[], const char option[], const c
   PetscCall(MatDuplicate(ours, MAT_COPY_VALUES, &copy));
   PetscCall(MatTestSameProduct(copy, plain, &same_copy));
   PetscCall(MatConvert(plain, MATAIJTCCUSPARSE, MAT_INPLACE_MATRIX, &plain));
-  PetscCall(Count(&after, &builds));
+  PetscCall(CountBoth(&after, &builds));
   PetscCall(MatTestFact((PetscBool)(ready == expected && after == expected && packed == before && (may_open || !open) && same && same_copy), "%s: %d times ready before the first product, %d times after it; %d packed before it; kernels %s; products %s", what,
                         ready, after, packed - before, open ? "opened" : "not opened", same && same_copy ? "right" : "WRONG"));
   PetscCall(MatDestroy(&ours));

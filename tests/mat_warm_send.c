@@ -3,19 +3,6 @@
 */
 #include "mat_warm.h"
 
-/* How often have values been sent so? */
-static PetscErrorCode Count(int *count)
-{
-  PetscLogEvent      event;
-  PetscEventPerfInfo info;
-
-  PetscFunctionBeginUser;
-  PetscCall(PetscLogEventGetId("MatTCSend", &event));
-  PetscCall(PetscLogEventGetPerfInfo(PETSC_DETERMINE, event, &info));
-  *count = info.count;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* Every value becomes three times as large, on the host */
 static PetscErrorCode Triple(Mat A)
 {
@@ -66,19 +53,19 @@ PetscErrorCode CheckSending(PetscBool large)
   PetscCall(MatTestGenerate("stencil27", large ? PetscDefined(USE_REAL_SINGLE) ? 60 : 46 : 8, &S));
   for (int s = 0; s < 2; s++) PetscCall(MatTestCreate(&S, s ? MATAIJ : MATAIJTCCUSPARSE, &M[s]));
   tc_matrix_free(&S);
-  PetscCall(Count(&sent[0]));
+  PetscCall(MatTestCountEvent("MatTCSend", &sent[0]));
   for (int s = 0; s < 2; s++) {
     PetscCall(MatCreateVecs(M[s], NULL, &diagonal[s]));
     PetscCall(MatGetDiagonal(M[s], diagonal[s]));
   }
-  PetscCall(Count(&sent[1]));
+  PetscCall(MatTestCountEvent("MatTCSend", &sent[1]));
   PetscCall(MatTestSameProduct(M[0], M[1], &same[0]));
-  PetscCall(Count(&sent[2]));
+  PetscCall(MatTestCountEvent("MatTCSend", &sent[2]));
   for (int s = 0; s < 2; s++) PetscCall(Triple(M[s]));
   PetscCall(MatTestSameProduct(M[0], M[1], &same[1]));
-  PetscCall(Count(&sent[3]));
+  PetscCall(MatTestCountEvent("MatTCSend", &sent[3]));
   PetscCall(MatTestSameProduct(M[0], M[1], &same[2]));
-  PetscCall(Count(&sent[4]));
+  PetscCall(MatTestCountEvent("MatTCSend", &sent[4]));
   PetscCall(SameEntries(diagonal, &same_diagonal));
   PetscCall(MatTestFact((PetscBool)(same[0] && same[1] && same[2] && same_diagonal), "values sent, %s matrix: diagonal, product and that of new values right", large ? "large" : "small"));
   if (large && sent[1] == sent[0]) PetscCall(MatTestSkip("values sent, large matrix: pinning does not pay on this machine"));
