@@ -1,6 +1,6 @@
 /*
   Products with a vector straight from CSR on the host: every version of the loops that this processor can run must give the defined bits, with values in their order and by a permutation, from rows
-  that share their columns, and with the transpose from the rows of the matrix.
+  that share their columns, from few among empty ones, and with the transpose from the rows of the matrix.
 */
 #include "test_util.h"
 #define tc_spmv_csr_host    tc_spmv_csr_host_of_this_test
@@ -123,6 +123,35 @@ static void check_nodes(const test_case *C)
   free(node);
 }
 
+/* The rows five at a time among so many empty ones, before, between and behind them, that in place these are passed over */
+static void check_few(const test_case *C)
+{
+  enum { TOGETHER_HERE = 5 };
+  const tc_matrix *M    = &C->A;
+  const int64_t    want = (FEW * M->nnz > M->num_rows ? FEW * M->nnz : M->num_rows) + 4 * SKIPPED, spread = want - 2 * SKIPPED;
+  int32_t         *row_ptr;
+  tc_matrix        N;
+
+  ASSERT_OK(tc_matrix_create((int32_t)want, M->num_cols, M->nnz, &N));
+  for (int32_t i = 0; i < M->num_rows; ++i) {
+    const int64_t row = 2 * SKIPPED + i % TOGETHER_HERE + i / TOGETHER_HERE * TOGETHER_HERE * spread / M->num_rows;
+
+    ASSERT_CASE(row < want && (row == 0 || N.row_ptr[row + 1] == 0), C, "row %d goes where another one is, or nowhere", i);
+    N.row_ptr[row + 1] = M->row_ptr[i + 1];
+  }
+  for (int64_t i = 0; i < want; ++i) N.row_ptr[i + 1] = N.row_ptr[i + 1] > N.row_ptr[i] ? N.row_ptr[i + 1] : N.row_ptr[i];
+  for (int64_t e = 0; e < M->nnz; ++e) {
+    N.col[e] = M->col[e];
+    N.val[e] = M->val[e];
+  }
+  row_ptr = narrow_offsets(&N);
+  const tc_csr_local A = {.num_rows = N.num_rows, .num_cols = N.num_cols, .nnz = N.nnz, .row_ptr = row_ptr, .col = N.col};
+
+  check_products(C, "few rows", &N, (product){.A = &A, .val = N.val});
+  tc_matrix_free(&N);
+  free(row_ptr);
+}
+
 static void check(const test_case *C)
 {
   int32_t           *row_ptr = narrow_offsets(&C->A);
@@ -132,6 +161,7 @@ static void check(const test_case *C)
   check_permuted(C, &A);
   check_columns(C, &A);
   check_nodes(C);
+  check_few(C);
   free(row_ptr);
 }
 

@@ -64,6 +64,30 @@ TARGET TC_INLINE void NAME(rows)(const product *P, int32_t row, int add, int per
   }
 }
 
+/* z += sign A x where most rows are empty: those are passed over, SKIPPED at a time where the last of so many ends where the first begins */
+TARGET static APART void NAME(few_rows_add)(const product *P)
+{
+  const int32_t *col = P->A->col, *row_end = P->A->row_ptr + 1, num_rows = P->A->num_rows;
+  const double  *val = P->val, *x = P->x;
+
+  for (int32_t row = 0, e = P->A->row_ptr[0]; row < num_rows;) {
+    const int32_t end = row_end[row];
+    double        sum = 0;
+
+    if (row + SKIPPED <= num_rows && row_end[row + SKIPPED - 1] == e) {
+      row += SKIPPED;
+      continue;
+    }
+    if (end - e >= LONG) NAME(long_row)(P, row);
+    else if (e < end) {
+      for (int32_t k = e; k < end; ++k) sum = fma(val[k], x[col[k]], sum);
+      tc_finish_row(sum, row, P->y, P->z, P->sign);
+    }
+    e = end;
+    ++row;
+  }
+}
+
 /* Entries `from` to `to` of each of some rows, which begin at first[] */
 TARGET TC_INLINE void NAME(steps)(const product *P, int num, const int32_t *first, int32_t from, int32_t to, double sum[])
 {
@@ -219,6 +243,7 @@ TARGET static void NAME(multiply)(const product *P)
 
   if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
   else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
+  else if (add && P->y == P->z && P->A->nnz <= P->A->num_rows / FEW) NAME(few_rows_add)(P);
   else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
   else if (P->far && P->A->nnz >= SHORT * (int64_t)P->A->num_rows) (add ? NAME(plain_far_lines_add) : NAME(plain_far_lines))(P);
