@@ -11,7 +11,7 @@ typedef struct {
 
 /*
   What packing takes, new values included, and these where a pattern is packed, and what a packed product gains over one straight from CSR: docs/performance-uses.md. On the host, where the parent's products
-  take as long as those straight from CSR, a packed one gains a twentieth where rows are short, since all it spares is to find out where they end, which is less than solves show, hence the threefold share, and half where that cannot be foretold, some 40% where they are not short, a tenth where
+  take as long as those straight from CSR, a packed one gains a twentieth where rows are short, since all it spares is to find out where they end, which is more than solves show, hence the threefold share, and half where that cannot be foretold, some 40% where they are not short, a tenth where
   they share their columns; beyond the caches memory is new or far, and only rows that share their columns gain, and short ones whose ends cannot be foretold.
 */
 static const struct {
