@@ -248,7 +248,8 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
 /*
   tc_refill_hybrid_values_kernel - the values and their kinds, a piece (segment or slice) at a time: the first kind that holds them all
 
-  Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made
+  Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made. If what is read `passes`, it is the first to leave
+          the L2 cache, so that what is written stays for the product behind
   Lanes:  see tc_staged_piece and tc_short_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: val, the bytes of the kind; value_kind; exponent, if there is one; the size of the dictionary, where the host is to know it
@@ -256,14 +257,14 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
           dictionary is there.  Source: tc_hybrid.h
 */
 template <tc_precision precision, typename piece_of>
-static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
+static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most, bool passes)
 {
   extern __shared__ __align__(16) double stages[];
   __shared__ tc_dictionary dictionary;
   constexpr bool           only_slices = std::is_same_v<piece_of, tc_short_piece>;
   constexpr int            teams       = tc_values_threads / tc_warp_size / piece_of::team;
   const int32_t            num_segments = only_slices ? 0 : H.num_segments, begin = blockIdx.x * teams + threadIdx.x / tc_warp_size / piece_of::team, end = num_segments + H.num_slices, step = gridDim.x * teams;
-  piece_of                 P(csr_val, stages, most);
+  piece_of                 P(csr_val, stages, most, passes);
   auto                     rows_of = [&](int32_t piece) {
     if (!only_slices && piece < num_segments) return tc_piece_rows::of_segment(H, piece, P.lane);
     return tc_piece_rows::of_slice(H, piece - num_segments, P.lane);
@@ -299,11 +300,13 @@ static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) 
 template <tc_precision precision, typename piece_of>
 static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, int most, cudaStream_t stream)
 {
-  constexpr int teams = tc_values_threads / tc_warp_size / piece_of::team;
-  const int64_t ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
+  constexpr int         teams = tc_values_threads / tc_warp_size / piece_of::team;
+  const int64_t         ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
+  const tc_device_size *size;
 
+  TC_CALL(tc_size_of_device("tc_refill_hybrid", &size));
   return tc_launch_line("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, piece_of>, early, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
-                        most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most);
+                        most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most, tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes));
 }
 
 /* Places of a stage: those of the widest piece, at most `limit` */

@@ -131,9 +131,10 @@ struct tc_staged_piece : tc_piece_rows {
   int           most;                  // a multiple of four
   int           from = -1;             // the first place that is staged
   uint32_t      own;                   // address of what this lane has there
+  uint64_t      policy;                // of the L2 cache, for what is read of CSR
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
 
-  __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most) { }
+  __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most, bool passes) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most), policy(passes ? tc_first_to_leave() : tc_as_others()) { }
 
   /* These two wait for the team */
   __device__ __forceinline__ static void synchronize()
@@ -215,9 +216,9 @@ struct tc_staged_piece : tc_piece_rows {
     constexpr int step   = team * tc_warp_size;
     const int     thread = threadIdx.x % step, head = half(entry);
 
-    for (int i = head + 2 * thread; i + 1 < num; i += 2 * step) tc_copy_ahead_16(address(to + i), csr_val + entry + i);
-    if (thread == 0 && head) tc_copy_ahead_8(address(to), csr_val + entry);
-    if (thread == step - 1 && (num - head) % 2) tc_copy_ahead_8(address(to + num - 1), csr_val + entry + num - 1);
+    for (int i = head + 2 * thread; i + 1 < num; i += 2 * step) tc_copy_by_policy_16(address(to + i), csr_val + entry + i, policy);
+    if (thread == 0 && head) tc_copy_by_policy_8(address(to), csr_val + entry, policy);
+    if (thread == step - 1 && (num - head) % 2) tc_copy_by_policy_8(address(to + num - 1), csr_val + entry + num - 1, policy);
   }
 
   /* All rows of the slice, which are so many runs, of which the first rows are given */
@@ -249,7 +250,7 @@ struct tc_staged_piece : tc_piece_rows {
     for (int e = threadIdx.x % step; e < num * tc_warp_size; e += step) {
       const int of = e * part >> 24, k = e - of * num, entry = __shfl_sync(tc_full_warp, first, of) + from + k;
 
-      if (from + k < __shfl_sync(tc_full_warp, count, of)) tc_copy_ahead_8(address(of * (most + 1) + k), csr_val + entry);
+      if (from + k < __shfl_sync(tc_full_warp, count, of)) tc_copy_by_policy_8(address(of * (most + 1) + k), csr_val + entry, policy);
     }
   }
 
@@ -289,7 +290,7 @@ struct tc_short_piece : tc_piece_rows {
   double        own[tc_most_places];
   int           lane = threadIdx.x % tc_warp_size;
 
-  __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int) : csr_val(csr_val) { }
+  __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int, bool) : csr_val(csr_val) { }
   __device__ __forceinline__ static bool all(bool so) { return __all_sync(tc_full_warp, so); }
   __device__ __forceinline__ int staged() const { return width; }
 

@@ -220,8 +220,8 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
   Notes:
   Takes effect at the next product.
 
-  With `auto` on a GPU `MatMult()` with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed against that of cuSPARSE when its products, 32 at least,
-  must have taken that as long as the measurement may, 8 ms, and cuSPARSE does the following ones, `MatMultAdd()` and `MatResidual()` too, if it is faster by more than the noise of the measurement, 1% at most. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
+  With `auto` on a GPU `MatMult()`, or `MatMultAdd()` in place where most products were that, with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed
+  against that of cuSPARSE when its products, 32 at least, must have taken that as long as the measurement may, 8 ms, and cuSPARSE does the following ones, `MatMultAdd()` and `MatResidual()` too, if it is faster by more than the noise of the measurement, 1% at most. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
 @*/

@@ -66,10 +66,12 @@ typedef enum {
   MATTC_NUM_STAGES
 } MatTCStageId;
 
-/* MatMult() against cuSPARSE's: timed once, when a pattern has been used enough to pay for it */
+/* MatMult(), or MatMultAdd() in place, against cuSPARSE's: timed once, when a pattern has been used enough to pay for it */
 typedef struct {
   int64_t   pattern;  /* counted as rebuilds */
   PetscInt  products; /* with it so far */
+  PetscInt  sums;     /* of them in place */
+  PetscBool in_place; /* that is what is timed */
   PetscBool timed;
   tc_trial  result;
   tc_key    key;    /* of the pattern that is left to cuSPARSE */
@@ -264,6 +266,7 @@ PETSC_INTERN PetscErrorCode MatTCFactorRegister(void);
 
 /* trial.c */
 PETSC_INTERN PetscErrorCode MatTCTrialLost(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
+PETSC_INTERN const char    *MatTCTimedName(const MatTCTrial *);
 PETSC_INTERN PetscErrorCode MatTCTheirs(Mat, Mat_AIJTCCUSPARSE *, int, Vec, Vec, Vec, PetscBool *);
 PETSC_INTERN PetscBool      MatTCMayTry(const Mat_AIJTCCUSPARSE *, const MatTCSide *);
 PETSC_INTERN PetscBool      MatTCTrialComes(const Mat_AIJTCCUSPARSE *, const MatTCSide *);

@@ -1,8 +1,8 @@
 /*
   The choice that is left to measurement: on a GPU, when an irregular pattern has been multiplied often enough, by MatMult(), MatMultAdd() or MatResidual(), for that to have taken as long as
-  a trial does, MatMult() and cuSPARSE's are timed once on the spot. Only where nobody has asked for a format or a precision, and for local matrices each on its own. cuSPARSE, which is called without the
-  parent type, has to be faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are cuSPARSE's; a product with a dense block packs it again if it
-  wants it.
+  a trial does, MatMult() and cuSPARSE's are timed once on the spot, or MatMultAdd() in place where most products were that. Only where nobody has asked for a format or a precision, and for local matrices
+  each on its own. cuSPARSE, which is called without the parent type, has to be faster by more than the noise, since its bits are not ours. Then what was packed is given back, and all three are cuSPARSE's; a
+  product with a dense block packs it again if it wants it.
 */
 #include "aijtccusparseimpl.h"
 
@@ -68,16 +68,23 @@ PetscBool MatTCTrialComes(const Mat_AIJTCCUSPARSE *tc, const MatTCSide *side)
   return (PetscBool)(side == &tc->side[MATTC_FORWARD] && MatTCMayTry(tc, side) && tc_plan_in_doubt(side->plan));
 }
 
-/* That many products, ours or theirs */
+/* What is timed, or was */
+const char *MatTCTimedName(const MatTCTrial *trial)
+{
+  return trial->in_place ? "MatMultAdd() in place" : "MatMult()";
+}
+
+/* That many products z = A x, or z = z + A x if sums in place are timed, ours or theirs */
 static PetscErrorCode MatTCTimedProducts(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool ours, int products, Vec x, Vec z, tc_stream stream, PetscBool *works)
 {
   MatTCSide *side = &tc->side[MATTC_FORWARD];
+  const Vec  y    = side->trial.in_place ? z : NULL;
 
   PetscFunctionBegin;
   *works = PETSC_TRUE;
   for (int i = 0; i < products && *works; i++) {
-    if (ours) PetscCall(MatTCApply(A, tc, side, 1, x, NULL, z, stream, works));
-    else PetscCall(MatTCByCUSPARSE(A, tc, tc_plan_backend(side->plan), 1, x, NULL, z, stream, works));
+    if (ours) PetscCall(MatTCApply(A, tc, side, 1, x, y, z, stream, works));
+    else PetscCall(MatTCByCUSPARSE(A, tc, tc_plan_backend(side->plan), 1, x, y, z, stream, works));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -171,11 +178,11 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
     if (tc->lose_trials) result.theirs = 1;
     side->trial.result = result;
     PetscCall(MatTCGetKey(A, tc, &side->trial.key));
-    PetscCall(PetscInfo(A, "aijtccusparse timed MatMult() after %" PetscInt_FMT " products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", side->trial.products, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
+    PetscCall(PetscInfo(A, "aijtccusparse timed %s after %" PetscInt_FMT " products: ours %g ms, cuSPARSE %s%g ms, noise %g ms, conversion %g ms; %s from now on\n", MatTCTimedName(&side->trial), side->trial.products, result.ours_ms, result.bound ? "at least " : "", result.theirs_ms, result.noise_ms, side->conversion_ms,
                         result.theirs ? "cuSPARSE, whose bits are its own," : "ours"));
     if (result.theirs) tc_plan_unpack(side->plan, stream);
   } else {
-    PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE\n"));
+    PetscCall(PetscInfo(A, "aijtccusparse could not time %s against cuSPARSE\n", MatTCTimedName(&side->trial)));
     if (side->declined) *done = PETSC_FALSE;
     else PetscCall(MatTCApply(A, tc, side, 1, x, NULL, z, stream, done));
   }
@@ -183,7 +190,7 @@ static PetscErrorCode MatTCTrialRun(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* After z = y + sign A x, which stays: into a vector of this process alone, as the matrix is, even if z is not. Where there is no memory for one nothing is timed. */
+/* After a product that stays: into a vector of this process alone, as the matrix is, even if z is not. Where there is no memory for one nothing is timed. */
 static PetscErrorCode MatTCTrialRunApart(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec z, tc_stream stream)
 {
   const tc_backend *backend = tc_plan_backend(tc->side[MATTC_FORWARD].plan);
@@ -195,11 +202,12 @@ static PetscErrorCode MatTCTrialRunApart(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Ve
   PetscFunctionBegin;
   PetscCall(VecGetLocalSize(z, &m));
   if (backend->alloc((size_t)m * sizeof(PetscScalar), &memory) != TC_OK) {
-    PetscCall(PetscInfo(A, "aijtccusparse could not time MatMult() against cuSPARSE: %s\n", backend->last_error()));
+    PetscCall(PetscInfo(A, "aijtccusparse could not time %s against cuSPARSE: %s\n", MatTCTimedName(&tc->side[MATTC_FORWARD].trial), backend->last_error()));
     tc->side[MATTC_FORWARD].trial.timed = PETSC_TRUE;
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(VecCreateSeqCUDAWithArray(PETSC_COMM_SELF, 1, m, (PetscScalar *)memory, &apart));
+  PetscCall(VecZeroEntries(apart));
   PetscCall(MatTCTrialRun(A, tc, x, apart, stream, &ignored));
   PetscCall(VecDestroy(&apart));
   backend->release(memory);
@@ -207,8 +215,8 @@ static PetscErrorCode MatTCTrialRunApart(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Ve
 }
 
 /*
-  Counts z = A x, or with y z = y + sign A x, that was ours, and times z = A x when it is time; `done` becomes false if z is to be computed anew, which is only where there is
-  no y
+  Counts z = A x, or with y z = y + sign A x, that was ours, and times what most of them were when it is time, z = A x or sums in place; `done` becomes false if z is to be computed anew, which is
+  only where it is z = A x that is timed, into z
 */
 PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, tc_stream stream, PetscBool *done)
 {
@@ -223,19 +231,22 @@ PetscErrorCode MatTCTrialCount(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z
   PetscFunctionBegin;
   if (!MatTCTrialComes(tc, side)) PetscFunctionReturn(PETSC_SUCCESS);
   tc_plan_stats(side->plan, &stats);
-  if (y == z && stats.num_nonzeros < TC_TRIAL_ENTRIES) PetscFunctionReturn(PETSC_SUCCESS);
+  if (y == z && stats.num_nonzeros < TC_TRIAL_ENTRIES && !tc->early_trials) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCGetCounters(side, &counters);
   if (trial->pattern != counters.rebuilds) {
     PetscCall(PetscMemzero(trial, sizeof(*trial)));
     trial->pattern = counters.rebuilds;
   }
-  if (trial->timed || ++trial->products < TC_TRIAL_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
+  if (trial->timed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (y == z) trial->sums++;
+  if (++trial->products < TC_TRIAL_PRODUCTS) PetscFunctionReturn(PETSC_SUCCESS);
   floor_ms = tc->early_trials ? 0 : tc_plan_cusparse_floor_ms(side->plan); /* 0 where nobody knows */
   if (floor_ms > 0 && (double)trial->products * floor_ms < TC_TRIAL_COST_US / 1000.0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCIsOnDevice(x, &x_device));
   PetscCall(MatTCIsOnDevice(z, &z_device));
   if (!x_device || !z_device || backend->capturing(stream) || backend->capturing(MatTCGetParentStream())) PetscFunctionReturn(PETSC_SUCCESS);
-  if (y) PetscCall(MatTCTrialRunApart(A, tc, x, z, stream));
+  trial->in_place = (PetscBool)(2 * trial->sums > trial->products);
+  if (y || trial->in_place) PetscCall(MatTCTrialRunApart(A, tc, x, z, stream));
   else PetscCall(MatTCTrialRun(A, tc, x, z, stream, done));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -56,7 +56,7 @@ static PetscErrorCode MatTCAddUp(const MatTCSide *side, PetscInt64 sum[NUM_SUMS]
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* What MatMult() was measured to take */
+/* What a product was measured to take */
 static PetscErrorCode MatTCViewTrial(const MatTCSide *side, PetscViewer viewer)
 {
   const tc_trial *result    = &side->trial.result;
@@ -65,7 +65,7 @@ static PetscErrorCode MatTCViewTrial(const MatTCSide *side, PetscViewer viewer)
   PetscFunctionBegin;
   if (result->break_even > 0) PetscCall(PetscSNPrintf(worth, sizeof(worth), "is paid off after %.0f products", ceil(result->break_even)));
   if (result->theirs_ms > 0) {
-    PetscCall(PetscViewerASCIIPrintf(viewer, "  timed after %" PetscInt_FMT " products: %.4g ms, cuSPARSE %s%.4g ms, noise %.2g ms; conversion, %.4g ms, %s\n", side->trial.products, result->ours_ms, result->bound ? "at least " : "", result->theirs_ms, result->noise_ms, side->conversion_ms, worth));
+    PetscCall(PetscViewerASCIIPrintf(viewer, "  timed after %" PetscInt_FMT " products, %s: %.4g ms, cuSPARSE %s%.4g ms, noise %.2g ms; conversion, %.4g ms, %s\n", side->trial.products, MatTCTimedName(&side->trial), result->ours_ms, result->bound ? "at least " : "", result->theirs_ms, result->noise_ms, side->conversion_ms, worth));
   } else PetscCall(PetscViewerASCIIPrintf(viewer, "  could not be timed after %" PetscInt_FMT " products\n", side->trial.products));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
