@@ -53,53 +53,6 @@ static void expect_product(const test_case *C, const tc_matrix *A, const block *
   free(ref);
 }
 
-static void (*product_under_test)(const tc_csr_view *A, const tc_spmm_args *args);
-static void (*transposed_under_test)(const tc_csr_transposed_view *A, const tc_spmm_args *args);
-
-/* One product; `oracle` is the matrix whose rows it multiplies: that of A, or its transpose */
-static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_transposed_view *T, const tc_matrix *oracle, int32_t n, int add)
-{
-  const size_t scratch = (T ? tc_spmm_csr_transposed_host_scratch_of_this_test(T, n) : tc_spmm_csr_host_scratch_of_this_test(A, n)) + 7; // the end may be bytes
-
-  block        B = block_of(oracle->num_cols, n, n % 3, 5), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
-  double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, B.array, B.ld, result.array, result.ld, add, room, 0, 0, 0};
-
-  if (T) transposed_under_test(T, &args);
-  else product_under_test(A, &args);
-  expect_product(C, oracle, &B, &result, &before, add);
-  ASSERT_CASE(test_guards_hold(room, (int64_t)(scratch / sizeof *room)), C, "written outside the scratch");
-  test_guarded_free(B.array);
-  test_guarded_free(before.array);
-  test_guarded_free(result.array);
-  test_guarded_free(room);
-}
-
-static void check_kernels(const test_case *C)
-{
-  const tc_csr_view      A    = view_of(&C->A);
-  tc_csr_transposed_view view = {.csr = A};
-  tc_matrix              T;
-
-  ASSERT_OK(tc_matrix_transpose(&C->A, &T));
-  view.longest_column = (int32_t)tc_matrix_longest_row(&T);
-  for (size_t i = 0; i < sizeof some_columns / sizeof some_columns[0]; ++i) {
-    const int32_t n = some_columns[i];
-
-    if (C->seed > 1 && n != 9) continue;
-    for (int add = 0; add < 2; ++add) {
-      check_kernel(C, &A, NULL, &C->A, n, add);
-      check_kernel(C, &A, &view, &T, n, add);
-    }
-  }
-  tc_matrix_free(&T);
-  free((void *)A.row_ptr);
-}
-
-#define USE(set) (product_under_test = product_##set, transposed_under_test = transposed_product_##set)
-#define CHECK    check_kernels
-#include "each_instruction_set.h"
-
 static const tc_spmm_options by_default = {NULL};
 
 /* The object over a matrix that has been looked at */
@@ -115,17 +68,75 @@ static tc_spmm *spmm_of(const tc_matrix *A, const tc_csr_view *view)
   return S;
 }
 
+static void (*product_under_test)(const tc_csr_view *A, const tc_spmm_args *args);
+static void (*transposed_under_test)(const tc_csr_transposed_view *A, const tc_spmm_args *args);
+
+/* The same block by rows */
+static block turned_block(const block *B, int32_t gap)
+{
+  block T = block_of(B->n, (int32_t)B->rows, gap, 0);
+
+  for (int32_t j = 0; j < B->n; ++j) {
+    for (int64_t k = 0; k < B->rows; ++k) T.array[j + k * T.ld] = B->array[k + j * B->ld];
+  }
+  return T;
+}
+
+/* One product, of A and B, A and the transpose of B, or if there is a T, the transpose of A and B; `oracle` is the matrix whose rows it multiplies: that of A, or its transpose */
+static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_transposed_view *T, const tc_matrix *oracle, int32_t n, int add, int turned)
+{
+  const size_t scratch = T ? tc_spmm_csr_transposed_host_scratch_of_this_test(T, n) : tc_spmm_csr_host_scratch_of_this_test(A, n);
+  block        B = block_of(oracle->num_cols, n, n % 3, 5), Bt = turned_block(&B, n % 3), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
+  double      *room = test_guarded((int64_t)(scratch / sizeof *room));
+  tc_spmm_args args = {n, turned ? Bt.array : B.array, turned ? Bt.ld : B.ld, result.array, result.ld, add, room, turned, 0, 0};
+
+  if (T) transposed_under_test(T, &args);
+  else product_under_test(A, &args);
+  expect_product(C, oracle, &B, &result, &before, add);
+  ASSERT_CASE(test_guards_hold(room, (int64_t)(scratch / sizeof *room)), C, "written outside the scratch");
+  test_guarded_free(B.array);
+  test_guarded_free(Bt.array);
+  test_guarded_free(before.array);
+  test_guarded_free(result.array);
+  test_guarded_free(room);
+}
+
+static void check_kernels(const test_case *C)
+{
+  const tc_csr_view      A    = view_of(&C->A);
+  tc_csr_transposed_view view = {.csr = A};
+  tc_spmm               *S    = spmm_of(&C->A, &A);
+  tc_matrix              T;
+
+  ASSERT_OK(tc_matrix_transpose(&C->A, &T));
+  ASSERT_OK(tc_spmm_list_ends(S, &view));
+  for (size_t i = 0; i < sizeof some_columns / sizeof some_columns[0]; ++i) {
+    const int32_t n = some_columns[i];
+
+    if (C->seed > 1 && n != 9) continue;
+    for (int add = 0; add < 2; ++add) {
+      check_kernel(C, &A, NULL, &C->A, n, add, 0);
+      check_kernel(C, &A, NULL, &C->A, n, add, 1);
+      check_kernel(C, &A, &view, &T, n, add, 0);
+    }
+  }
+  tc_spmm_destroy(&S);
+  tc_matrix_free(&T);
+  free((void *)A.row_ptr);
+}
+
+#define USE(set) (product_under_test = product_##set, transposed_under_test = transposed_product_##set)
+#define CHECK    check_kernels
+#include "each_instruction_set.h"
+
 /* One product through the object: adding or not, B and C near or far, B as it is or turned */
 static void check_road(const test_case *C, tc_spmm *S, const char *format, const tc_csr_view *A, int32_t n, int32_t gap, int add, int b_far, int c_far, int turned)
 {
-  block                 B = block_of(C->A.num_cols, n, gap, 5), Bt = block_of(n, C->A.num_cols, gap, 0);
+  block                 B = block_of(C->A.num_cols, n, gap, 5), Bt = turned_block(&B, gap);
   block                 before = block_of(C->A.num_rows, n, gap, add ? 6 : 0), result = block_of(C->A.num_rows, n, gap, add ? 6 : 0);
   const tc_spmm_product P = {C->A.num_cols, C->A.num_rows, n, turned ? Bt.array : B.array, turned ? Bt.ld : B.ld, result.array, result.ld, add, turned, b_far, c_far};
   const tc_spmm_kernel *kernel;
 
-  for (int32_t j = 0; j < n; ++j) {
-    for (int64_t k = 0; k < B.rows; ++k) Bt.array[j + k * Bt.ld] = B.array[k + j * B.ld];
-  }
   ASSERT_OK(tc_spmm_choose(S, n, turned, &kernel));
   ASSERT_CASE(kernel == tc_spmm_find(S, format), C, "kernel %s", kernel->name);
   ASSERT_OK(tc_spmm_multiply(S, kernel, A, &P, NULL));
@@ -254,9 +265,10 @@ static tc_status transposed_multiply(const void *view, const tc_spmm_args *args,
   for (int32_t j = 0; j < args->n; ++j) {
     for (int64_t k = 0; k < rows; ++k) args->scratch[k + (int64_t)j * rows] = args->b[j + k * args->ldb];
   }
-  turned.b       = args->scratch;
-  turned.ldb     = rows;
-  turned.scratch = args->scratch + (int64_t)args->n * rows;
+  turned.b            = args->scratch;
+  turned.ldb          = rows;
+  turned.b_transposed = 0;
+  turned.scratch      = args->scratch + (int64_t)args->n * rows;
   if (args->n > widest_seen) widest_seen = args->n;
   product_portable(view, &turned);
   return TC_OK;

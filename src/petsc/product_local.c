@@ -193,7 +193,7 @@ static PetscErrorCode MatTCSourceGetTransposed(Mat A, Mat_AIJTCCUSPARSE *tc, int
   if (S->kernel) {
     PetscCall(MatTCLook(A, &tc->dense, backend, key, stream, status));
     if (*status == TC_OK) PetscCall(MatTCSourceFromCSR(A, &tc->dense, backend, key, stream, S, status));
-    if (*status == TC_OK) *status = tc_spmm_longest_column(tc->dense.spmm, &S->csr.csr, &S->csr.longest_column);
+    if (*status == TC_OK) *status = tc_spmm_list_ends(tc->dense.spmm, &S->csr);
     S->view = &S->csr;
     PetscFunctionReturn(PETSC_SUCCESS);
   }

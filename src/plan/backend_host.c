@@ -108,7 +108,7 @@ HOST_SPMM(bcsr_spmm, tc_spmm_bcsr_host)
 static const tc_spmm_kernel *host_spmm_kernels(int *num)
 {
   static const tc_spmm_kernel kernels[] = {
-    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm, 0, 0},
+    {"tc_spmm_csr_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F64, 0, NULL, tc_spmm_csr_host_scratch, csr_spmm, 1, 0},
     {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_F32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0, 0},
     {"tc_spmm_csr_f32_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_TF32, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_f32, 0, 0},
     {"tc_spmm_csr_bf16_host", "csr", TC_ARITHMETIC_HOST, TC_PRECISION_BF16, 0, NULL, tc_spmm_csr_narrow_host_scratch, csr_spmm_bf16, 0, 0},

@@ -23,7 +23,8 @@ tc_status tc_spmm_create(const tc_backend *backend, const tc_spmm_options *optio
 static void forget_pattern(const tc_spmm *S, tc_spmm_pattern *P)
 {
   S->backend->release(P->survey.list);
-  *P = (tc_spmm_pattern){.longest_column = -1};
+  free(P->ends);
+  *P = (tc_spmm_pattern){.num_long = -1};
 }
 
 static void drop_survey(tc_spmm *S)
@@ -100,21 +101,66 @@ tc_status tc_spmm_look(tc_spmm *S, const tc_key *key, const tc_csr_view *rows, t
   return TC_OK;
 }
 
-tc_status tc_spmm_longest_column(tc_spmm *S, const tc_csr_view *rows, int32_t *entries)
+/* Counts of entries by column, to lists of the columns that have a segment and more; count[] becomes which of them a column is, or -1 */
+static tc_status list_ends(tc_spmm_pattern *P, const tc_csr_view *A, int32_t count[])
 {
-  tc_spmm_pattern *P = S->patterns.last;
+  int32_t num_long = 0, num_ends = 0, *seen, *end_row, *end_of;
 
-  if (P->longest_column < 0) {
-    int32_t *count = calloc((size_t)rows->num_cols + 1, sizeof *count);
-
-    TC_CHECK(count != NULL, TC_ERR_MEMORY, "no host memory to count the entries of %d columns", rows->num_cols);
-    P->longest_column = 0;
-    for (int64_t e = 0; e < rows->nnz; ++e) {
-      if (++count[rows->col[e]] > P->longest_column) P->longest_column = count[rows->col[e]];
-    }
-    free(count);
+  for (int32_t c = 0; c < A->num_cols; ++c) {
+    num_long += count[c] >= TC_SPMM_SEGMENT;
+    num_ends += count[c] / TC_SPMM_SEGMENT;
   }
-  *entries = P->longest_column;
+  P->ends = calloc((size_t)num_long + 2 * (size_t)num_ends + 1, sizeof *P->ends);
+  seen    = calloc((size_t)num_long + 1, sizeof *seen);
+  if (P->ends == NULL || seen == NULL) {
+    free(seen);
+    return tc_fail(TC_ERR_MEMORY, "no host memory to list %d ends of segments", num_ends);
+  }
+  end_row     = P->ends + num_long;
+  end_of      = end_row + num_ends;
+  P->num_ends = num_ends;
+  num_long    = num_ends = 0;
+  for (int32_t c = 0; c < A->num_cols; ++c) {
+    const int is_long = count[c] >= TC_SPMM_SEGMENT;
+
+    if (is_long) P->ends[num_long] = c;
+    count[c] = is_long ? num_long++ : -1;
+  }
+  for (int32_t row = 0; row < A->num_rows && num_ends < P->num_ends; ++row) {
+    for (int32_t e = A->row_ptr[row]; e < A->row_ptr[row + 1]; ++e) {
+      const int32_t of = count[A->col[e]];
+
+      if (of < 0 || ++seen[of] % TC_SPMM_SEGMENT != 0) continue;
+      end_row[num_ends]  = row;
+      end_of[num_ends++] = of;
+    }
+  }
+  free(seen);
+  P->num_long = num_long;
+  return TC_OK;
+}
+
+tc_status tc_spmm_list_ends(tc_spmm *S, tc_csr_transposed_view *view)
+{
+  const tc_csr_view *A = &view->csr;
+  tc_spmm_pattern   *P = S->patterns.last;
+
+  if (P->num_long < 0) {
+    int32_t  *count = calloc((size_t)A->num_cols + 1, sizeof *count);
+    tc_status status;
+
+    TC_CHECK(count != NULL, TC_ERR_MEMORY, "no host memory to count the entries of %d columns", A->num_cols);
+    for (int64_t e = 0; e < A->nnz; ++e) ++count[A->col[e]];
+    free(P->ends);
+    status = list_ends(P, A, count);
+    free(count);
+    TC_CALL(status);
+  }
+  view->num_long    = P->num_long;
+  view->num_ends    = P->num_ends;
+  view->long_column = P->ends;
+  view->end_row     = P->ends + P->num_long;
+  view->end_of      = view->end_row + P->num_ends;
   return TC_OK;
 }
 

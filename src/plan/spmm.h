@@ -5,6 +5,7 @@
 #pragma once
 #include "../../kernels/tc_backend.h"
 #include "cache.h"
+#include "spmm_host.h"
 
 typedef struct tc_spmm tc_spmm;
 
@@ -46,8 +47,8 @@ int       tc_spmm_has_seen(const tc_spmm *spmm, const tc_key *key);
 /* Has the pattern been looked at? Then it is the one last looked at from now on, of which two are known. What follows is about that one */
 int tc_spmm_recall(tc_spmm *spmm, const tc_key *key);
 
-/* Entries of the longest column of the pattern last looked at, counted in `rows` when first asked for. Errors: TC_ERR_MEMORY */
-tc_status tc_spmm_longest_column(tc_spmm *spmm, const tc_csr_view *rows, int32_t *entries);
+/* Puts the lists of long columns and of the ends of their segments into the view, which has CSR of the pattern last looked at: host memory, made when first asked for. Errors: TC_ERR_MEMORY */
+tc_status tc_spmm_list_ends(tc_spmm *spmm, tc_csr_transposed_view *view);
 
 /* Puts the lists of rows, local, into the view of CSR */
 void tc_spmm_list_rows(const tc_spmm *spmm, tc_csr_view *view);

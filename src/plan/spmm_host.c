@@ -5,39 +5,45 @@
 #include <string.h>
 
 enum {
-  WIDTH       = 8,   // columns of a panel: as many sums side by side
-  FEW         = 4,   // columns at most that go without a panel, ...
-  TOGETHER    = 3,   // ... for which so many rows at most are summed up side by side, ...
-  SIDE_MEAN   = 32,  // ... if the mean row has so many entries
-  PAIR_MEAN   = 24,  // entries of the mean row from which two rows go through a panel side by side
-  PANEL_MEAN  = 16,  // entries of the mean row from which four columns are worth a panel
-  BLOCK       = 8,   // entries of each of them for which what comes ...
-  AHEAD       = 512, // ... so many entries later, of all rows together, is fetched at once
-  TILE_ROWS   = 8,   // rows whose sums are turned from rows into columns at a time
+  WIDTH       = 8,      // columns of a panel: as many sums side by side
+  PANELS      = 4,      // panels at most that go at once where they are not packed
+  FEW         = 4,      // columns at most that go without a panel, ...
+  TOGETHER    = 3,      // ... for which so many rows at most are summed up side by side, ...
+  SIDE_MEAN   = 32,     // ... if the mean row has so many entries
+  PAIR_MEAN   = 24,     // entries of the mean row from which two rows go through a panel side by side
+  PANEL_MEAN  = 16,     // entries of the mean row from which four columns are worth a panel, ...
+  FAR_MEAN    = 24,     // ... or one that does not stay near, ...
+  NEAR_ROWS   = 32768,  // ... in 2 MB, as one of so many rows does
+  WIDE_ROWS   = 131072, // rows of B at most, 8 MB of 8 columns, for which these go at once without a panel
+  BLOCK       = 8,      // entries of each of them for which what comes ...
+  AHEAD       = 512,    // ... so many entries later, of all rows together, is fetched at once
+  TILE_ROWS   = 8,      // rows whose sums are turned from rows into columns at a time
   CACHED_ROWS = 64
 };
-_Static_assert(TC_SPMM_SEGMENT == UINT8_MAX + 1, "a uint8_t counts the entries of a segment");
 
 /*
-  How many of the next n columns go through a panel. Packing one costs what a few entries of every row cost: rows of 4 entries lose a fifth by it, those of 7 are
-  even, those of 26 gain half and more (AMD EPYC with AVX-512, tcbench spmm -host).
+  How many of the next n columns go through a panel. Packing one costs what a few entries of every row of A and of B cost: rows of 4 entries lose a fifth by it, those of 7 are
+  even, those of 26 gain half and more. Where B has many more rows than A, a panel of 8 columns is worth it from 3 or 4 entries to a row of B on (lp:20000 with 8 columns 5.3 ms instead of 6.4, restriction:30 2.6
+  and 2.6), one of which half is empty is not (with 4 columns 4.6 instead of 2.4, and 2.1 instead of 0.9). AMD EPYC with AVX-512, tcbench spmm -host.
 */
 static int32_t panel_columns(const tc_csr_view *A, int32_t n)
 {
-  const int few = A->nnz >= PANEL_MEAN * (int64_t)A->num_rows ? FEW - 1 : FEW;
+  const int64_t rows = A->num_rows, both = A->num_cols > rows ? A->num_cols : rows;
+  const int     few = A->nnz >= (A->num_cols <= NEAR_ROWS ? PANEL_MEAN : FAR_MEAN) * both ? FEW - 1 : FEW;
 
-  if (n <= few || A->nnz < 6 * (int64_t)A->num_rows) return 0;
+  if (n <= few || A->nnz < 6 * rows || A->nnz < (n < WIDTH ? 6 : 3) * (int64_t)A->num_cols) return 0;
   return n < WIDTH ? n : WIDTH;
 }
 
 /*
-  Are most rows as long as one of the two behind them? Where lengths cannot be foretold, a processor finds out where each row ends when it is there, once for all columns that are under way, so that
-  8 are better than twice 4: webbase:100000 with 8 columns 2.1 ms instead of 2.8 (60% of the rows are), like_scircuit:60000 1.25 and 1.65 (41%). Where they can, there are 8 times as many
-  places in memory to follow as a row has: four:300 with 32 columns 4.3 to 5.4 ms instead of 3.5 (99%), interpolation:20 2.7 and 2.25 (96%). Same processor.
+  Do 8 columns go at once where none go through a panel? Where lengths cannot be foretold, as few rows are as long as one of the two behind them, a processor finds out where each row ends when it is there,
+  once for all columns that are under way, so that 8 are better than twice 4: webbase:100000 with 8 columns 2.1 ms instead of 2.8 (60% of the rows are), like_scircuit:60000 1.25 and 1.65 (41%). Where they can, there are 8 times as many
+  places in memory to follow as a row has: four:300 with 32 columns 4.3 to 5.4 ms instead of 3.5 (99%), interpolation:20 2.7 and 2.25 (96%). Where B is long, these places are in as many pages: circuit:400000
+  with 8 columns 45 to 50 ms instead of 26, like_ASIC_680k:200000 8.4 and 7.6. Same processor.
 */
-static int lengths_repeat(const tc_csr_view *A)
+static int goes_wide(const tc_csr_view *A)
 {
-  return tc_repeated_lengths(A->row_ptr, 0, A->num_rows) >= 0.75;
+  return A->num_cols <= WIDE_ROWS && tc_repeated_lengths(A->row_ptr, 0, A->num_rows) < 0.75;
 }
 
 /* Hides from the compiler how a number or a pointer came about, from which it would make the next one at every use, in place of a register for each */
@@ -225,10 +231,9 @@ tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void 
 
 size_t tc_spmm_csr_transposed_host_scratch(const void *view, int32_t n)
 {
-  const tc_csr_transposed_view *T    = view;
-  const size_t                  cols = (size_t)T->csr.num_cols, sums = sizeof(double) * (n > FEW ? WIDTH : (size_t)n) * cols;
+  const tc_csr_transposed_view *T = view;
 
-  return T->longest_column < TC_SPMM_SEGMENT ? sums : 2 * sums + cols;
+  return sizeof(double) * (n > FEW ? WIDTH : (size_t)n) * ((size_t)T->csr.num_cols + (size_t)T->num_long);
 }
 
 tc_status tc_spmm_csr_transposed_host(const void *view, const tc_spmm_args *args, void *stream)

@@ -18,10 +18,12 @@ tc_status tc_spmm_csr_f32_host(const void *view, const tc_spmm_args *args, void 
 tc_status tc_spmm_csr_bf16_host(const void *view, const tc_spmm_args *args, void *stream);
 tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void *stream);
 
-/* Format "csr_transposed" */
+/* Format "csr_transposed": CSR of A, and where segments of its long columns end, those of TC_SPMM_SEGMENT entries and more, in the order of the rows */
 typedef struct {
-  tc_csr_view csr;            // of A
-  int32_t     longest_column; // entries
+  tc_csr_view    csr;
+  int32_t        num_long, num_ends;
+  const int32_t *long_column;      // [num_long]
+  const int32_t *end_row, *end_of; // [num_ends] row of the last entry; which of the long columns
 } tc_csr_transposed_view;
 
 /* B [num_rows of A, n], C [num_cols of A, n]; the bits are those of a product with the CSR of A^T */

@@ -26,7 +26,8 @@ typedef struct {
   tc_key         key;
   tc_spmm_traits traits;
   tc_survey      survey;
-  int32_t        longest_column; // -1: not counted yet
+  int32_t        num_long, num_ends; // of tc_csr_transposed_view; -1: not counted yet
+  int32_t       *ends;               // [num_long + 2 num_ends] its lists, one behind the other
   tc_spmm_wait   wait[TC_SPMM_CONVERSIONS];
   tc_spmm_choice choice;
 } tc_spmm_pattern;
