@@ -118,7 +118,7 @@ def write_markdown(report, environment, path):
         lines += spmm.section_spmm(on_device, op)
     lines += spmm.section_few(on_device)
     lines += spmm.section_spmm_precision(on_device) + by_rows.section_by_rows(on_device) + sparse24.section_sparse24(on_device)
-    lines += others.section_solvers(results, report['processes'], report['events']) + uses.section_uses(report['uses']) + others.section_host(on_host, where) + others.section_tests(report['tests'])
+    lines += others.section_solvers(results, report['processes'], report['events']) + uses.section_uses(report['uses']) + others.section_host(on_host, where) + spmm.section_host(on_host, where) + others.section_tests(report['tests'])
     with open(path, 'w') as file:
         file.write('\n'.join(lines).rstrip('\n') + '\n')
 

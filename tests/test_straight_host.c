@@ -71,21 +71,21 @@ static void check_permuted(const test_case *C, const tc_csr_local *A)
   free(perm);
 }
 
-static void check_columns(const test_case *C, const tc_csr_local *A)
+static void check_columns(const test_case *C, const char *name, const tc_matrix *M, const tc_csr_local *A)
 {
   uint8_t  *kind = new_array(A->num_cols, sizeof *kind);
   double   *sums = new_array(A->num_cols, sizeof *sums);
   int       serves, expected = 1;
   tc_matrix T;
 
-  ASSERT_OK(tc_matrix_transpose(&C->A, &T));
+  ASSERT_OK(tc_matrix_transpose(M, &T));
   ASSERT_OK(tc_spmv_csr_columns(A, kind, &serves));
   for (int32_t j = 0; j < T.num_rows; ++j) {
     expected = expected && T.row_ptr[j + 1] - T.row_ptr[j] < LONG;
     ASSERT_CASE(kind[j] == (T.row_ptr[j + 1] > T.row_ptr[j]), C, "column %d is of kind %d", j, kind[j]);
   }
   ASSERT_CASE(serves == expected, C, "serves: %d, expected %d", serves, expected);
-  if (serves) check_products(C, "columns", &T, (product){.A = A, .val = C->A.val, .kind = kind, .sums = sums});
+  if (serves) check_products(C, name, &T, (product){.A = A, .val = M->val, .kind = kind, .sums = sums});
   num_turned += serves;
   tc_matrix_free(&T);
   free(kind);
@@ -123,7 +123,7 @@ static void check_nodes(const test_case *C)
   free(node);
 }
 
-/* The rows five at a time among so many empty ones, before, between and behind them, that in place these are passed over */
+/* The rows five at a time among so many empty ones, before, between and behind them, that in place these are passed over, and with the transpose */
 static void check_few(const test_case *C)
 {
   enum { TOGETHER_HERE = 5 };
@@ -148,6 +148,7 @@ static void check_few(const test_case *C)
   const tc_csr_local A = {.num_rows = N.num_rows, .num_cols = N.num_cols, .nnz = N.nnz, .row_ptr = row_ptr, .col = N.col};
 
   check_products(C, "few rows", &N, (product){.A = &A, .val = N.val});
+  check_columns(C, "columns of few rows", &N, &A);
   tc_matrix_free(&N);
   free(row_ptr);
 }
@@ -159,7 +160,7 @@ static void check(const test_case *C)
 
   for (int far = 0; far < 2; ++far) check_products(C, far ? "far" : "plain", &C->A, (product){.A = &A, .val = C->A.val, .far = far});
   check_permuted(C, &A);
-  check_columns(C, &A);
+  check_columns(C, "columns", &C->A, &A);
   check_nodes(C);
   check_few(C);
   free(row_ptr);

@@ -164,5 +164,8 @@ stage_hostbench() {
     printf 'host_beside\ttests on the others\n' >>"$out/environment.txt"
   fi
   bench_part host 120 "$(table) $(rest) $(files)" 12 spmv -host -groups 5 -ways auto
+  bench_part host_spmm 150 "$(table) $(rest) $(files)" 12 spmm -host -spmm_n 1,2,3,4,8,32 -groups 5 -group_ms 2 -ways auto
+  bench_part host_spmm_t 150 "$(table) $(rest)" 12 spmm -host -spmm_mode atb -spmm_n 1,4,8,32 -groups 3 -group_ms 2 -ways auto
+  bench_part host_spmm_abt 150 "$(table) $(rest)" 12 spmm -host -spmm_mode abt -spmm_n 1,4,8,32 -groups 3 -group_ms 2 -ways auto
   cat "$parts/summary"
 }

@@ -101,6 +101,27 @@ def section_few(results):
             'which takes a product that is as long as its launches 0.5 us and more.', ''] + lines + table(('case', 'rows', 'nonzeros', *(f'{n} columns' if n > 1 else '1 column' for n in widths), 'error/bound', 'bits of the host'), cells)
 
 
+def section_host(results, where):
+    """Of the host backend: means for every operation, all cases of A B"""
+    by_op = {op: chosen(results, op) for op in TITLES}
+    if not any(by_op.values()):
+        return []
+    means, lines, cells = [], [], []
+    for op, rows in by_op.items():
+        for n in sorted({row['n'] for row in rows}):
+            speedups = [over_parent(row) for row in rows if row['n'] == n]
+            slower = [f'{row["case"]} ({over_parent(row):.2f}x)' for row in sorted(rows, key=over_parent) if row['n'] == n and over_parent(row) < 1]
+            means.append((TITLES[op], n, len(speedups), ratio(geometric_mean(speedups)), ratio(min(speedups)), len(slower)))
+            lines.append(f'- Slower than MATAIJ, {TITLES[op]} with {n}: {listed(slower)}.')
+    widths = sorted({row['n'] for row in by_op['spmm']})
+    for case in dict.fromkeys(row['case'] for row in by_op['spmm']):
+        of = {row['n']: row for row in by_op['spmm'] if row['case'] == case}
+        cells.append((*size_of(next(iter(of.values()))), *(f'{of[n]["ms"]:.4g} ({parent_ms(of[n]):.4g}, {ratio(over_parent(of[n]))})' if n in of else '-' for n in widths), error(max(of.values(), key=lambda row: row['error_over_bound']))))
+    return ['## Blocks of the host backend', '', f'{where}; dense matrices by columns. MatTransposeMatMult and MatMatTransposeMult are of the larger matrices alone.', ''] + \
+        table(('operation', 'columns', 'cases', 'geometric mean over MATAIJ', 'least', 'slower'), means)[:-1] + lines + \
+        ['', 'MatMatMult, milliseconds, those of MATAIJ and the quotient behind them:', ''] + table(('case', 'rows', 'nonzeros', *(f'{n} columns' if n > 1 else '1 column' for n in widths), 'error/bound'), cells)
+
+
 def section_spmm_precision(results):
     rows, full = chosen(results, 'spmm', rounded=True), {(row['case'], row['n']): row['ms'] for row in chosen(results, 'spmm')}
     if not rows:

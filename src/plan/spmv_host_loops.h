@@ -199,17 +199,22 @@ TARGET TC_INLINE void NAME(nodes)(const product *P, int add)
 }
 
 /*
-  z = A^T x or z = y + sign A^T x from the rows of A: each adds to sums of columns, which so get their entries in the order of the rows, as rows of A^T have them
+  z = A^T x or z = y + sign A^T x from the rows of A: each adds to sums of columns, which so get their entries in the order of the rows, as rows of A^T have them. `few`: most rows are empty, as in
+  few_rows_add()
 */
-TARGET TC_INLINE void NAME(columns)(const product *P, int add)
+TARGET TC_INLINE void NAME(columns)(const product *P, int add, int few)
 {
-  const int32_t *row_ptr = P->A->row_ptr, num_cols = P->A->num_cols;
+  const int32_t *row_ptr = P->A->row_ptr, num_rows = P->A->num_rows, num_cols = P->A->num_cols;
   double        *sum = add && P->y == P->z ? P->sums : P->z;
 
   for (int32_t j = 0; j < num_cols; ++j) sum[j] = 0;
-  for (int32_t row = 0; row < P->A->num_rows; ++row) {
+  for (int32_t row = 0; row < num_rows; ++row) {
     const double element = P->x[row];
 
+    if (few && row + SKIPPED <= num_rows && row_ptr[row + SKIPPED] == row_ptr[row]) {
+      row += SKIPPED - 1;
+      continue;
+    }
     for (int32_t e = row_ptr[row]; e < row_ptr[row + 1]; ++e) sum[P->A->col[e]] = fma(P->val[e], element, sum[P->A->col[e]]);
   }
   for (int32_t j = 0; j < num_cols; ++j) {
@@ -234,16 +239,19 @@ TARGET static APART void NAME(together_add)(const product *P) { NAME(rows_togeth
 TARGET static APART void NAME(of_nodes)(const product *P) { NAME(nodes)(P, 0); }
 TARGET static APART void NAME(of_nodes_add)(const product *P) { NAME(nodes)(P, 1); }
 
-TARGET static APART void NAME(transposed)(const product *P) { NAME(columns)(P, 0); }
-TARGET static APART void NAME(transposed_add)(const product *P) { NAME(columns)(P, 1); }
+TARGET static APART void NAME(transposed)(const product *P) { NAME(columns)(P, 0, 0); }
+TARGET static APART void NAME(transposed_add)(const product *P) { NAME(columns)(P, 1, 0); }
+TARGET static APART void NAME(transposed_few)(const product *P) { NAME(columns)(P, 0, 1); }
+TARGET static APART void NAME(transposed_few_add)(const product *P) { NAME(columns)(P, 1, 1); }
 
 TARGET static void NAME(multiply)(const product *P)
 {
-  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, add = P->y != NULL;
+  const int side = P->A->nnz >= MEAN * (int64_t)P->A->num_rows, few = P->A->nnz <= P->A->num_rows / FEW, add = P->y != NULL;
 
-  if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
+  if (P->kind && few) (add ? NAME(transposed_few_add) : NAME(transposed_few))(P);
+  else if (P->kind) (add ? NAME(transposed_add) : NAME(transposed))(P);
   else if (P->perm) (add ? NAME(permuted_add) : NAME(permuted))(P);
-  else if (add && P->y == P->z && P->A->nnz <= P->A->num_rows / FEW) NAME(few_rows_add)(P);
+  else if (few && add && P->y == P->z) NAME(few_rows_add)(P);
   else if (P->node) (add ? NAME(of_nodes_add) : NAME(of_nodes))(P);
   else if (side) (add ? NAME(together_add) : NAME(together))(P);
   else if (P->far && P->A->nnz >= SHORT * (int64_t)P->A->num_rows) (add ? NAME(plain_far_lines_add) : NAME(plain_far_lines))(P);
