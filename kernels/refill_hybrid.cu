@@ -187,7 +187,7 @@ struct tc_exponents {
 };
 
 /* The exponent of a lane; 0, and false, if one of the piece cannot be */
-__device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1> &P, bool shared, int *exponent)
+__device__ __forceinline__ bool tc_scale_lane(tc_staged_piece<1, false> &P, bool shared, int *exponent)
 {
   tc_bits largest = 0;
 
@@ -248,8 +248,7 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
 /*
   tc_refill_hybrid_values_kernel - the values and their kinds, a piece (segment or slice) at a time: the first kind that holds them all
 
-  Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made. If what is read `passes`, it is the first to leave
-          the L2 cache, so that what is written stays for the product behind
+  Work:   a team of warps per piece and round, segments first, then slices; the first piece is on its way while the dictionary is made
   Lanes:  see tc_staged_piece and tc_short_piece
   Arrays: the view; csr_val [num_nonzeros]; all device
   Writes: val, the bytes of the kind; value_kind; exponent, if there is one; the size of the dictionary, where the host is to know it
@@ -257,14 +256,14 @@ __device__ __forceinline__ tc_exponents tc_exponents_of(const tc_hybrid &H, int3
           dictionary is there.  Source: tc_hybrid.h
 */
 template <tc_precision precision, typename piece_of>
-static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most, bool passes)
+static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) tc_refill_hybrid_values_kernel(const __grid_constant__ tc_hybrid H, const double *__restrict__ csr_val, int most)
 {
   extern __shared__ __align__(16) double stages[];
   __shared__ tc_dictionary dictionary;
   constexpr bool           only_slices = std::is_same_v<piece_of, tc_short_piece>;
   constexpr int            teams       = tc_values_threads / tc_warp_size / piece_of::team;
   const int32_t            num_segments = only_slices ? 0 : H.num_segments, begin = blockIdx.x * teams + threadIdx.x / tc_warp_size / piece_of::team, end = num_segments + H.num_slices, step = gridDim.x * teams;
-  piece_of                 P(csr_val, stages, most, passes);
+  piece_of                 P(csr_val, stages, most);
   auto                     rows_of = [&](int32_t piece) {
     if (!only_slices && piece < num_segments) return tc_piece_rows::of_segment(H, piece, P.lane);
     return tc_piece_rows::of_slice(H, piece - num_segments, P.lane);
@@ -300,13 +299,11 @@ static __global__ void __launch_bounds__(tc_values_threads, tc_values_resident) 
 template <tc_precision precision, typename piece_of>
 static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, int most, cudaStream_t stream)
 {
-  constexpr int         teams = tc_values_threads / tc_warp_size / piece_of::team;
-  const int64_t         ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
-  const tc_device_size *size;
+  constexpr int teams = tc_values_threads / tc_warp_size / piece_of::team;
+  const int64_t ctas  = ((int64_t)H->num_segments + H->num_slices + teams - 1) / teams;
 
-  TC_CALL(tc_size_of_device("tc_refill_hybrid", &size));
   return tc_launch_line("tc_refill_hybrid_values", tc_refill_hybrid_values_kernel<precision, piece_of>, early, ctas < tc_values_blocks ? ctas : tc_values_blocks, tc_values_threads,
-                        most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most, tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes));
+                        most > 0 ? teams * TC_HYBRID_SLICE_ROWS * (most + 1) * static_cast<int>(sizeof(double)) : 0, stream, *H, csr_val, most);
 }
 
 /* Places of a stage: those of the widest piece, at most `limit` */
@@ -317,17 +314,35 @@ static int most_staged(const tc_hybrid *H, int limit)
   return widest < limit ? (widest + tc_most_places - 1) / tc_most_places * tc_most_places : limit;
 }
 
-/* A block takes a piece where pieces are wide, else each warp one, in registers where all are narrow. `early`: the kernel before makes the dictionary, and waits for what wrote the values. */
-template <tc_precision precision>
-static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, cudaStream_t stream)
+/* A block takes a piece where pieces are wide, else each warp one */
+template <tc_precision precision, bool passes>
+static tc_status tc_launch_staged(const tc_hybrid *H, const double *csr_val, bool early, cudaStream_t stream)
 {
   const int64_t pieces = (int64_t)H->num_segments + H->num_slices, slots = H->num_slots / TC_HYBRID_SLICE_ROWS;
 
   if constexpr (precision != TC_PRECISION_F16) {
-    if (H->num_segments == 0 && H->longest_sliced <= tc_most_places) return tc_launch_values<precision, tc_short_piece>(H, csr_val, early, 0, stream);
-    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_staged_piece<tc_values_team>>(H, csr_val, early, most_staged(H, 128), stream);
+    if (slots >= tc_wide_piece * pieces) return tc_launch_values<precision, tc_staged_piece<tc_values_team, passes>>(H, csr_val, early, most_staged(H, 128), stream);
   }
-  return tc_launch_values<precision, tc_staged_piece<1>>(H, csr_val, early, most_staged(H, 32), stream);
+  return tc_launch_values<precision, tc_staged_piece<1, passes>>(H, csr_val, early, most_staged(H, 32), stream);
+}
+
+/*
+  In registers where all pieces are narrow, else staged; what is read passes where the product behind is to find what is written in the L2 cache. `early`: the kernel before makes the dictionary, and waits for
+  what wrote the values.
+*/
+template <tc_precision precision>
+static tc_status tc_launch_values(const tc_hybrid *H, const double *csr_val, bool early, cudaStream_t stream)
+{
+  const tc_device_size *size;
+
+  if constexpr (precision != TC_PRECISION_F16) {
+    if (H->num_segments == 0 && H->longest_sliced <= tc_most_places) return tc_launch_values<precision, tc_short_piece>(H, csr_val, early, 0, stream);
+  }
+  if constexpr (precision == TC_PRECISION_F64) {
+    TC_CALL(tc_size_of_device("tc_refill_hybrid", &size));
+    if (tc_hybrid_fits_cache(tc_hybrid_product_bytes(H), size->cache_bytes)) return tc_launch_staged<precision, true>(H, csr_val, early, stream);
+  }
+  return tc_launch_staged<precision, false>(H, csr_val, early, stream);
 }
 
 static tc_status make_dictionary(const tc_hybrid *H, const double *csr_val, tc_hybrid_repeats *repeats, cudaStream_t stream)
@@ -363,5 +378,6 @@ extern "C" tc_status tc_refill_hybrid(const void *view, const double *csr_val, t
 
 extern "C" tc_status tc_load_refill_hybrid(tc_scalar)
 {
-  return tc_load("tc_refill_hybrid", tc_refill_hybrid_dictionary_kernel, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_short_piece>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<1>>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<tc_values_team>>);
+  return tc_load("tc_refill_hybrid", tc_refill_hybrid_dictionary_kernel, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_short_piece>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<1, true>>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<1, false>>,
+                 tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<tc_values_team, true>>, tc_refill_hybrid_values_kernel<TC_PRECISION_F64, tc_staged_piece<tc_values_team, false>>);
 }

@@ -120,9 +120,9 @@ struct tc_piece_rows {
 /*
   A piece as a team of warps packs it: its values are copied to shared memory, up to `most` places of every lane at a time, as they follow each other in CSR, and every
   kind is tried on what lies there. Thread t of a warp is lane t; the warps of a team share the blocks of four places. Copies in the order of CSR read each line of
-  memory once, and all of them are under way at the same time.
+  memory once, and all of them are under way at the same time. If what is read `passes`, it is the first to leave the L2 cache, so that what is written stays for the product behind.
 */
-template <int warps>
+template <int warps, bool passes>
 struct tc_staged_piece : tc_piece_rows {
   static constexpr int team = warps;
 
@@ -131,10 +131,10 @@ struct tc_staged_piece : tc_piece_rows {
   int           most;                  // a multiple of four
   int           from = -1;             // the first place that is staged
   uint32_t      own;                   // address of what this lane has there
-  uint64_t      policy;                // of the L2 cache, for what is read of CSR
+  uint64_t      policy = passes ? tc_first_to_leave() : 0;
   int           lane = threadIdx.x % tc_warp_size, warp = threadIdx.x / tc_warp_size % team;
 
-  __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most, bool passes) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most), policy(passes ? tc_first_to_leave() : tc_as_others()) { }
+  __device__ __forceinline__ tc_staged_piece(const double *csr_val, double *stages, int most) : csr_val(csr_val), stage(stages + TC_HYBRID_SLICE_ROWS * (most + 1) * (threadIdx.x / tc_warp_size / team)), most(most) { }
 
   /* These two wait for the team */
   __device__ __forceinline__ static void synchronize()
@@ -210,15 +210,26 @@ struct tc_staged_piece : tc_piece_rows {
   /* Is that entry of CSR the second half of 16 bytes? What is copied 16 bytes at a time has to be so in both memories. */
   __device__ __forceinline__ int half(int32_t entry) const { return reinterpret_cast<uintptr_t>(csr_val + entry) / sizeof(double) % 2; }
 
+  __device__ __forceinline__ void copy_16(uint32_t to, const double *from) const
+  {
+    if constexpr (passes) tc_copy_through_16(to, from, policy);
+    else tc_copy_ahead_16(to, from);
+  }
+  __device__ __forceinline__ void copy_8(uint32_t to, const double *from) const
+  {
+    if constexpr (passes) tc_copy_through_8(to, from, policy);
+    else tc_copy_ahead_8(to, from);
+  }
+
   /* Entries of CSR that follow each other, to places that do, of which the first is half of 16 bytes where the first entry is */
   __device__ __forceinline__ void copy_run(int to, int32_t entry, int num) const
   {
     constexpr int step   = team * tc_warp_size;
     const int     thread = threadIdx.x % step, head = half(entry);
 
-    for (int i = head + 2 * thread; i + 1 < num; i += 2 * step) tc_copy_by_policy_16(address(to + i), csr_val + entry + i, policy);
-    if (thread == 0 && head) tc_copy_by_policy_8(address(to), csr_val + entry, policy);
-    if (thread == step - 1 && (num - head) % 2) tc_copy_by_policy_8(address(to + num - 1), csr_val + entry + num - 1, policy);
+    for (int i = head + 2 * thread; i + 1 < num; i += 2 * step) copy_16(address(to + i), csr_val + entry + i);
+    if (thread == 0 && head) copy_8(address(to), csr_val + entry);
+    if (thread == step - 1 && (num - head) % 2) copy_8(address(to + num - 1), csr_val + entry + num - 1);
   }
 
   /* All rows of the slice, which are so many runs, of which the first rows are given */
@@ -250,7 +261,7 @@ struct tc_staged_piece : tc_piece_rows {
     for (int e = threadIdx.x % step; e < num * tc_warp_size; e += step) {
       const int of = e * part >> 24, k = e - of * num, entry = __shfl_sync(tc_full_warp, first, of) + from + k;
 
-      if (from + k < __shfl_sync(tc_full_warp, count, of)) tc_copy_by_policy_8(address(of * (most + 1) + k), csr_val + entry, policy);
+      if (from + k < __shfl_sync(tc_full_warp, count, of)) copy_8(address(of * (most + 1) + k), csr_val + entry);
     }
   }
 
@@ -290,7 +301,7 @@ struct tc_short_piece : tc_piece_rows {
   double        own[tc_most_places];
   int           lane = threadIdx.x % tc_warp_size;
 
-  __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int, bool) : csr_val(csr_val) { }
+  __device__ __forceinline__ tc_short_piece(const double *csr_val, double *, int) : csr_val(csr_val) { }
   __device__ __forceinline__ static bool all(bool so) { return __all_sync(tc_full_warp, so); }
   __device__ __forceinline__ int staged() const { return width; }
 

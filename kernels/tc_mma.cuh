@@ -54,8 +54,8 @@ __device__ __forceinline__ void tc_copy_ahead_8(uint32_t shared, const double *g
 #endif
 }
 
-/* The same with a policy of the L2 cache: tc_first_to_leave() or tc_as_others() */
-__device__ __forceinline__ void tc_copy_by_policy_16(uint32_t shared, const void *global, uint64_t policy)
+/* The same of what is read once, by the policy tc_first_to_leave() */
+__device__ __forceinline__ void tc_copy_through_16(uint32_t shared, const void *global, uint64_t policy)
 {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2;" : : "r"(shared), "l"(global), "l"(policy) : "memory");
@@ -64,7 +64,7 @@ __device__ __forceinline__ void tc_copy_by_policy_16(uint32_t shared, const void
 #endif
 }
 
-__device__ __forceinline__ void tc_copy_by_policy_8(uint32_t shared, const double *global, uint64_t policy)
+__device__ __forceinline__ void tc_copy_through_8(uint32_t shared, const double *global, uint64_t policy)
 {
 #if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global.L2::cache_hint.L2::128B [%0], [%1], 8, %2;" : : "r"(shared), "l"(global), "l"(policy) : "memory");
@@ -283,17 +283,6 @@ __device__ __forceinline__ uint64_t tc_first_to_leave()
 
 #if __CUDA_ARCH__ >= 800
   asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-#endif
-  return policy;
-}
-
-/* That of ordinary loads */
-__device__ __forceinline__ uint64_t tc_as_others()
-{
-  uint64_t policy = 0;
-
-#if __CUDA_ARCH__ >= 800
-  asm volatile("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
 #endif
   return policy;
 }
