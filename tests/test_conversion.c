@@ -187,12 +187,12 @@ static const tc_converter *host_converter(const char *format)
 }
 
 /*
-  From kind to kind and back; what a narrow kind does not use must stay as it was. `remember`: refills know of those before, on the host as on the device, so that some of
+  From kind to kind and back, and from codes to the same or other codes; what a narrow kind does not use must stay as it was. `remember`: refills know of those before, on the host as on the device, so that some of
   them do not search for values that repeat.
 */
 static void check_refills(const tc_converter *converter, const tc_format *format, const char *name, const tc_matrix *A, local_matrix *L, any_view host, any_view local, int remember)
 {
-  static const int    whole[] = {NORMAL, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, FLOATS, WIDE, NORMAL};
+  static const int    whole[] = {NORMAL, INTEGERS, TRIPLES, SIGNED_ZEROS, INTEGERS, FLOATS, FEW_OTHERS, WIDE, EXACTLY_FULL, HALF_OF_THEM, ONE_TOO_MANY, EXTREME, SPECIAL, INTEGERS, NORMAL}, brief[] = {INTEGERS, FLOATS, WIDE, NORMAL};
   const int          *sequence = small_only || remember ? brief : whole;
   const size_t        steps    = !small_only && !remember ? sizeof whole / sizeof whole[0] : small_only && remember ? 3 : sizeof brief / sizeof brief[0];
   const tc_backend   *backends[] = {tc_backend_host(), L->backend};
@@ -212,7 +212,7 @@ static void check_refills(const tc_converter *converter, const tc_format *format
     if (A->nnz > 0) check(L->backend, L->backend->upload(L->val, val, (size_t)A->nnz * sizeof *val, NULL), "upload");
     if (reference->refill(&host, val, NULL) != TC_OK) die("host refill", tc_last_error());
     if (remember && s == 0 && converter->search) check(L->backend, converter->search(&local, L->val, NULL), "search");
-    check(L->backend, converter->refill(s == 0 && !remember ? &large : &local, L->val, NULL), "refill");
+    check(L->backend, converter->refill(s % 2 == 0 && !remember ? &large : &local, L->val, NULL), "refill");
     for (int collected = 0; collected <= (converter->collect != NULL); ++collected) {
       if (collected && reference->collect(&host, NULL) != TC_OK) die("host collection", tc_last_error());
       if (collected) check(L->backend, converter->collect(&local, NULL), "collect");

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdint.h>
 
-enum { NORMAL, INTEGERS, FEW_OTHERS, FLOATS, EXACTLY_FULL, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, NUM_VALUES };
-static const char *const values_names[] = {"random values", "small integers", "few other values", "floats", "256 values", "257 values", "special values", "values of many magnitudes", "values of all magnitudes"};
+enum { NORMAL, INTEGERS, TRIPLES, SIGNED_ZEROS, FEW_OTHERS, FLOATS, EXACTLY_FULL, HALF_OF_THEM, ONE_TOO_MANY, SPECIAL, WIDE, EXTREME, NUM_VALUES };
+static const char *const values_names[] = {"random values", "small integers", "three times those", "those with zeros of both signs", "few other values", "floats", "256 values", "half of those", "257 values", "special values", "values of many magnitudes", "values of all magnitudes"};
 
 static double value_of(int kind, int64_t i, double normal)
 {
@@ -14,9 +14,12 @@ static double value_of(int kind, int64_t i, double normal)
 
   switch (kind) {
   case INTEGERS: return (double)(7 * i % 5 - 2);
+  case TRIPLES: return 3.0 * (double)(7 * i % 5 - 2);
+  case SIGNED_ZEROS: return i % 3 == 0 && 7 * i % 5 == 2 ? -0.0 : (double)(7 * i % 5 - 2);
   case FEW_OTHERS: return i % 97 == 5 ? i % 2 ? normal : (float)normal : (double)(i % 3);
   case FLOATS: return (float)normal;
   case EXACTLY_FULL: return 1.0 / (double)(i % 256 + 3);
+  case HALF_OF_THEM: return 1.0 / (double)(i % 128 + 3);
   case ONE_TOO_MANY: return 1.0 / (double)(i % 257 + 3);
   case SPECIAL: return i % 64 < 4 ? special[i / 64 % (int64_t)(sizeof special / sizeof special[0])] : (float)normal;
   case WIDE: return ldexp(normal, (int)(i % 59) - 29);
