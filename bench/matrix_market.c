@@ -162,7 +162,12 @@ static tc_status read_entry(reader *R)
 
   TC_CALL(parse_integer(R, &text, &row));
   TC_CALL(parse_integer(R, &text, &col));
-  READER_CHECK(row >= 1 && row <= R->num_rows && col >= 1 && col <= R->num_cols, TC_ERR_ARG, "an index out of range", R->text);
+  if (row < 1 || row > R->num_rows || col < 1 || col > R->num_cols) {
+    char what[96];
+
+    snprintf(what, sizeof what, "an index out of range, expected 1 to %d and 1 to %d", (int)R->num_rows, (int)R->num_cols);
+    return reader_fail(R, TC_ERR_ARG, what, R->text);
+  }
   if (R->is_integer) {
     TC_CALL(parse_integer(R, &text, &integer));
     val = (double)integer;

@@ -228,6 +228,12 @@ int main(int argc, char **args)
   for (PetscInt i = 0; i < num_columns; i++) PetscCheck(columns[i] >= 1, PETSC_COMM_SELF, PETSC_ERR_ARG_OUTOFRANGE, "-columns %" PetscInt_FMT ", expected 1 at least", columns[i]);
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num_precisions, &given));
   if (!given) num_precisions = 3;
+  for (PetscInt p = 0; p < num_precisions; p++) {
+    PetscEnum value;
+
+    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &value, &given));
+    PetscCheck(given, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
+  }
   host = (PetscBool)(host || !bench_device(device_name));
   if (host) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_backend", "host"));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_defer", "false")); /* products with what is packed are timed */

@@ -409,7 +409,7 @@ static PetscBool IsWanted(const char use[], PetscInt num, char *words[])
 int main(int argc, char **args)
 {
   char     *cases[MOST], *words[MOST], device_name[256], path[PETSC_MAX_PATH_LEN];
-  PetscInt  num = MOST, num_words = MOST;
+  PetscInt  num = MOST, num_words = MOST, shown = 0;
   PetscBool device, set;
   FILE     *beside = NULL;
 
@@ -436,12 +436,13 @@ int main(int argc, char **args)
       PetscCall(Time(&U, u, device, &ms));
       PetscCall(Look(beside, cases[c], uses[u].name, &other));
       PetscCall(PetscPrintf(PETSC_COMM_SELF, "%s\t%s\t%.4f", cases[c], uses[u].name, ms));
-      if (other > 0) PetscCall(PetscPrintf(PETSC_COMM_SELF, "\t%.2fx", other / ms));
-      PetscCall(PetscPrintf(PETSC_COMM_SELF, "\n"));
+      PetscCall(other > 0 ? PetscPrintf(PETSC_COMM_SELF, "\t%.2fx\n", other / ms) : PetscPrintf(PETSC_COMM_SELF, "\n"));
+      shown++;
     }
     PetscCall(UseDestroy(&U));
     PetscCall(PetscFree(cases[c]));
   }
+  PetscCheck(shown > 0, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "Nothing to time: no use of these matrices has a word of -use in its name, %s for one", num_words > 0 ? words[0] : "");
   for (PetscInt i = 0; i < num_words; i++) PetscCall(PetscFree(words[i]));
   if (beside) fclose(beside);
   PetscCall(PetscFinalize());

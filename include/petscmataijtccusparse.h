@@ -18,7 +18,7 @@
    Values:
 +  `MAT_AIJTCCUSPARSE_BACKEND_AUTO` - on the GPU if there is one, otherwise on the host
 .  `MAT_AIJTCCUSPARSE_BACKEND_CUDA` - on the GPU; an error if that is not possible
--  `MAT_AIJTCCUSPARSE_BACKEND_HOST` - on the host, with the same packed storage and the same results bit for bit
+-  `MAT_AIJTCCUSPARSE_BACKEND_HOST` - on the host, where our kernels in double precision give the same results bit for bit
 
    Level: intermediate
 
@@ -127,7 +127,7 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEArithmetics[];
 .  `MAT_AIJTCCUSPARSE_PRECISION_BF16` - rounded to 8 bits, in 2 bytes
 -  `MAT_AIJTCCUSPARSE_PRECISION_FP16` - rounded to 11 bits, in 2 bytes; entries much smaller than the largest of their row to fewer
 
-   Sums are in double precision with vectors, in single precision with dense matrices.
+   Sums are in double precision with vectors and, with dense matrices, with `MAT_AIJTCCUSPARSE_PRECISION_FP64` and in products straight from CSR; tensor cores add what is rounded in single precision.
 
    Level: intermediate
 

@@ -42,7 +42,7 @@ extern "C" {
 #include "tc_kernels.h"
 #undef TC_KERNEL
 #define TC_SPMM_KERNEL(format, arithmetic, precision, min_sm, suits, b_transposed, b_f32, scratch, launcher) \
-  size_t    scratch(const void *, int32_t); \
+  size_t    scratch(const void *, const tc_spmm_args *); \
   tc_status launcher(const void *, const tc_spmm_args *, void *);
 #include "tc_kernels.h"
 #undef TC_SPMM_KERNEL

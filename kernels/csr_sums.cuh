@@ -58,7 +58,7 @@ struct tc_csr_element<TC_PRECISION_F32> {
   using type = float;
 };
 
-/* Exact. What conversions take is counted in docs/performance.md. */
+/* Exact */
 template <tc_precision precision>
 __device__ __forceinline__ double tc_csr_widen(typename tc_csr_element<precision>::type x)
 {

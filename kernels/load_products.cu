@@ -5,6 +5,7 @@
 #include "tc_backend.h"
 #include "tc_build.cuh"
 #include "tc_cusparse.cuh"
+#include <cstdio>
 #include <sched.h>
 #include <system_error>
 #include <thread>
@@ -15,7 +16,7 @@ namespace
 
 /*
   Memory of the device for as long as the product takes, of CUDA's own pool: faults that tests ask for are not for here. It is zeros before and afterwards, as new memory is: to what cuSPARSE does with
-  the products of a program it matters what memory held before (docs/performance.md, "Defects of others").
+  the products of a program it matters what memory held before (docs/performance.md, "Defects of others found on the way").
 */
 class tc_arena
 {
@@ -138,13 +139,22 @@ tc_status load(int device, tc_scalar scalar, bool wide)
 struct tc_loader {
   std::thread thread;
   tc_status   status = TC_OK;
+  char        text[256] = ""; // why it is not TC_OK: errors are told by thread
 
+  void run(int device, tc_scalar scalar, bool wide)
+  {
+    status = load(device, scalar, wide);
+    if (status != TC_OK) snprintf(text, sizeof text, "%s", tc_last_error());
+  }
   tc_status end()
   {
     if (thread.joinable()) thread.join();
-    return status;
+    return status == TC_OK ? TC_OK : tc_fail(status, "%s", text);
   }
-  ~tc_loader() { end(); }
+  ~tc_loader()
+  {
+    if (thread.joinable()) thread.join();
+  }
 };
 
 tc_loader loader;
@@ -159,9 +169,9 @@ extern "C" tc_status tc_load_products_begin(tc_scalar scalar, int wide, int proc
   CPU_ZERO(&processors);
   TC_CHECK(sched_getaffinity(0, sizeof processors, &processors) == 0 && CPU_COUNT(&processors) >= 2 * processes, TC_ERR_UNSUPPORTED, "fewer than two processors for each process");
   TC_CALL(tc_cuda("the device", cudaGetDevice(&device)));
-  loader.end();
+  (void)loader.end(); // another one's failure is not ours
   try {
-    loader.thread = std::thread([device, scalar, wide] { loader.status = load(device, scalar, wide != 0); });
+    loader.thread = std::thread([device, scalar, wide] { loader.run(device, scalar, wide != 0); });
   } catch (const std::system_error &error) {
     return tc_fail(TC_ERR_MEMORY, "no thread: %s", error.what());
   }

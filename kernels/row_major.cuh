@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(tc_row_major_tile<columns>::threads) tc
   const int32_t     tiles = (rows + shape::rows - 1) / shape::rows, row0 = shape::rows * (blockIdx.x % tiles), column0 = columns * (blockIdx.x / tiles);
   double            value[shape::ahead];
 
-  tc_between_kernels(columns < 32); // the kernel behind a turn of 8 columns gains by it, tiles behind one of 32 and 128 lose 2 to 6% (docs/performance.md)
+  tc_between_kernels(columns < 32); // the kernel behind a turn of 8 columns gains by it, tiles behind one of 32 and 128 lose 2 to 6% (measured on an H200)
 #pragma unroll
   for (int i = 0; i < shape::ahead; ++i) {
     const int32_t j = column0 + j0 + shape::threads / shape::rows * i;

@@ -215,9 +215,9 @@ struct tc_bcsr_scratch {
   }
 };
 
-extern "C" size_t tc_spmm_bcsr_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_bcsr_scratch(const void *view, const tc_spmm_args *args)
 {
-  const tc_bcsr_scratch S(static_cast<const tc_bcsr *>(view), n);
+  const tc_bcsr_scratch S(static_cast<const tc_bcsr *>(view), args->n);
 
   return S.partial + S.top + S.copy;
 }

@@ -3,7 +3,7 @@
 
 /*
   A row-major copy of B for tc_spmm_bittcf_kernel, whose lanes read one part of four rows at a time: those parts are moved within 128 bytes, by a place that depends on
-  the row modulo 4, so that four neighbouring rows use different banks (docs/performance.md). A part is what a lane reads of a row: `vectors` columns. Eight of them are rotated together.
+  the row modulo 4, so that four neighbouring rows use different banks. A part is what a lane reads of a row: `vectors` columns. Eight of them are rotated together.
 */
 template <int vectors>
 struct tc_rotated {
@@ -107,11 +107,11 @@ static int32_t tc_padded_columns(int32_t n)
   return n <= 8 ? 8 : (n + 15) / 16 * 16;
 }
 
-extern "C" size_t tc_spmm_bittcf_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_bittcf_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
 
-  return sizeof(double) * (static_cast<size_t>(T->num_cols) * tc_padded_columns(n) + static_cast<size_t>(tc_bittcf_num_slots(T)) * n);
+  return sizeof(double) * (static_cast<size_t>(T->num_cols) * tc_padded_columns(args->n) + static_cast<size_t>(tc_bittcf_num_slots(T)) * args->n);
 }
 
 /* All of a multiprocessor's memory to the L1 cache, which up to 16 columns gain by (docs/performance-waits.md, "Chains"); else the driver keeps 32 KB of it for a shared memory that is not used */

@@ -99,9 +99,9 @@ struct tc_narrow_scratch {
   }
 };
 
-extern "C" size_t tc_spmm_bittcf_narrow_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_bittcf_narrow_scratch(const void *view, const tc_spmm_args *args)
 {
-  return tc_narrow_scratch(static_cast<const tc_bittcf *>(view), n).bytes;
+  return tc_narrow_scratch(static_cast<const tc_bittcf *>(view), args->n).bytes;
 }
 
 template <tc_precision precision, int elements, int loads, typename Output>

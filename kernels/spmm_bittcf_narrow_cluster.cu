@@ -347,11 +347,11 @@ static int32_t tc_narrow_chunks(const tc_bittcf *T, int32_t n)
 }
 
 /* The copy of B, the tops of its columns */
-extern "C" size_t tc_spmm_bittcf_narrow_cluster_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_bittcf_narrow_cluster_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_bittcf *T = static_cast<const tc_bittcf *>(view);
 
-  return ((size_t)T->num_cols + sizeof(int32_t) / tc_value_bytes(T->precision)) * tc_stage_bytes * tc_narrow_chunks(T, n);
+  return ((size_t)T->num_cols + sizeof(int32_t) / tc_value_bytes(T->precision)) * tc_stage_bytes * tc_narrow_chunks(T, args->n);
 }
 
 /* Not where half of a row of the copy would be zeros, nor where a device has too little shared memory for two buffers */

@@ -22,15 +22,6 @@ static tc_status tc_csr_in_parts(const tc_csr_view *A, int32_t n, bool *parts)
   return TC_OK;
 }
 
-extern "C" size_t tc_spmm_csr_scratch(const void *view, int32_t n)
-{
-  const tc_csr_view *A = static_cast<const tc_csr_view *>(view);
-  bool               parts;
-  const int32_t      width = tc_csr_in_parts(A, n, &parts) == TC_OK && parts ? tc_csr_part : tc_csr_width(n);
-
-  return sizeof(double) * static_cast<size_t>(width) * (static_cast<size_t>(A->num_cols) + A->num_segments);
-}
-
 /* Can the kernel read the transpose of B as it is? */
 static bool tc_csr_in_place(const tc_spmm_args *args)
 {
@@ -58,13 +49,29 @@ static bool tc_csr_reads_columns(const tc_csr_view *A, const tc_spmm_args *args)
   return !args->b_transposed && !args->b_f32 && A->num_segments + A->num_heavy == 0 && (is_small || tc_csr_needs_little(A));
 }
 
-/* B is read when the kernel before has ended; what is read earlier, where rows begin, was there at the survey, which the host waited for */
+/* The copy of B, unless it is read where it is, and the sums of segments. Of two parts the first, which is the wider one, needs as much as both. */
+extern "C" size_t tc_spmm_csr_scratch(const void *view, const tc_spmm_args *args)
+{
+  const tc_csr_view *A    = static_cast<const tc_csr_view *>(view);
+  tc_spmm_args       part = *args;
+  bool               parts;
+
+  if (tc_csr_in_parts(A, args->n, &parts) == TC_OK && parts) part.n = tc_csr_part;
+  const bool copies = !tc_csr_in_place(&part) && !tc_csr_reads_columns(A, &part);
+
+  return sizeof(double) * static_cast<size_t>(tc_csr_width(part.n)) * ((copies ? static_cast<size_t>(A->num_cols) : 0) + A->num_segments);
+}
+
+/*
+  B is read when the kernel before has ended; what is read earlier, where rows begin, was there at the survey, which the host waited for, or has been made anew before the columns were, by a kernel that
+  ended before that one did; not so if there are no columns.
+*/
 static tc_status tc_csr_read_columns(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)
 {
   const tc_csr_rows B = {reinterpret_cast<const char *>(args->b), sizeof(double), static_cast<int64_t>(sizeof(double)) * args->ldb};
 
   if (tc_csr_needs_little(A)) return tc_launch_csr_apart<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, false, false, 4, 0, true>>(tc_csr_name, A, args, B, stream);
-  return tc_launch_csr_shape<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, true, false>>(tc_csr_name, A, args, B, nullptr, nullptr, true, stream);
+  return tc_launch_csr_shape<tc_csr_shape<TC_PRECISION_F64, tc_csr_direct, true, false>>(tc_csr_name, A, args, B, nullptr, nullptr, A->nnz > 0, stream);
 }
 
 /* The product without its first columns */
@@ -86,7 +93,7 @@ static tc_status tc_spmm_csr_width(const tc_csr_view *A, const tc_spmm_args *arg
 
   if (in_place) B = {reinterpret_cast<const char *>(args->b), static_cast<uint32_t>(sizeof(double) * args->ldb), sizeof(double)};
   else TC_CALL(tc_row_major<width>(tc_csr_name, A->num_cols, args, stream));
-  return tc_launch_csr<TC_PRECISION_F64, width>(tc_csr_name, A, args, B, args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream, !in_place);
+  return tc_launch_csr<TC_PRECISION_F64, width>(tc_csr_name, A, args, B, in_place ? args->scratch : args->scratch + static_cast<size_t>(width) * A->num_cols, nullptr, stream, !in_place);
 }
 
 static tc_status tc_spmm_csr_columns(const tc_csr_view *A, const tc_spmm_args *args, cudaStream_t stream)

@@ -379,7 +379,7 @@ static tc_status tc_launch_csr_apart(const char *name, const tc_csr_view *A, con
 {
   const dim3 grid((unsigned)((A->num_rows + shape::rows - 1) / shape::rows), (unsigned)((args->n + shape::width - 1) / shape::width));
 
-  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, true, grid, shape::threads, sizeof(double) * shape::rows * shape::pitch, stream, *A, *args, B, nullptr, 0, 0, nullptr);
+  return tc_launch_grid(name, tc_spmm_csr_kernel<shape>, A->nnz > 0, grid, shape::threads, sizeof(double) * shape::rows * shape::pitch, stream, *A, *args, B, nullptr, 0, 0, nullptr);
 }
 
 /*

@@ -49,14 +49,14 @@ static tc_status tc_csr_narrow(const char *name, const void *view, const tc_spmm
   }
 }
 
-extern "C" size_t tc_spmm_csr_f32_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_csr_f32_scratch(const void *view, const tc_spmm_args *args)
 {
-  return tc_csr_scratch(TC_PRECISION_F32, static_cast<const tc_csr_view *>(view), n).bytes;
+  return tc_csr_scratch(TC_PRECISION_F32, static_cast<const tc_csr_view *>(view), args->n).bytes;
 }
 
-extern "C" size_t tc_spmm_csr_16bit_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_csr_16bit_scratch(const void *view, const tc_spmm_args *args)
 {
-  return tc_csr_scratch(TC_PRECISION_BF16, static_cast<const tc_csr_view *>(view), n).bytes;
+  return tc_csr_scratch(TC_PRECISION_BF16, static_cast<const tc_csr_view *>(view), args->n).bytes;
 }
 
 extern "C" tc_status tc_spmm_csr_f32(const void *view, const tc_spmm_args *args, void *stream)

@@ -243,11 +243,11 @@ static int32_t tc_column_groups(int32_t n)
   return (n + tc_piece_columns - 1) / tc_piece_columns;
 }
 
-extern "C" size_t tc_spmm_hybrid_scratch(const void *view, int32_t n)
+extern "C" size_t tc_spmm_hybrid_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_hybrid *H = static_cast<const tc_hybrid *>(view);
 
-  return sizeof(double) * tc_pieces * static_cast<size_t>(H->num_segments) * tc_column_groups(n) * tc_piece_columns;
+  return sizeof(double) * tc_pieces * static_cast<size_t>(H->num_segments) * tc_column_groups(args->n) * tc_piece_columns;
 }
 
 extern "C" tc_status tc_spmm_hybrid_f64(const void *view, const tc_spmm_args *args, void *stream)

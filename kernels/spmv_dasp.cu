@@ -17,7 +17,7 @@
 */
 enum tc_dasp_section { MEDIUM, PAIR13, FOUR, PAIR22, ONE, EMPTY, NUM_SECTIONS };
 
-/* Threads per block, measured on an H200 (docs/performance.md): where gathers scatter, a large block keeps the x of neighbouring rows in one L1 */
+/* Threads per block, measured on an H200 (docs/performance-dasp.md, 5): where gathers scatter, a large block keeps the x of neighbouring rows in one L1 */
 constexpr int   tc_dasp_mma_threads       = 128;
 constexpr int   tc_dasp_fma_threads       = 512;
 constexpr int   tc_dasp_scattered_threads = 1024;

@@ -263,7 +263,7 @@ static tc_status tc_launch_hybrid(const char *name, const tc_hybrid *H, tc_hybri
 
   grid.settled = early;
   grid.next    = when_next<way<segments, true, with_16_bits>>(num_ctas, threads, tc_hybrid_product_bytes(H), stays, size);
-  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: probably its division of L1 ends with it then (docs/performance.md)
+  if (!early && !stays) return tc_launch(name, kernel, num_ctas, threads, static_cast<cudaStream_t>(stream), *H, grid, x, out); // behind a refill: probably its division of L1 ends with it then (docs/performance-conversion.md)
   return tc_launch_early(name, kernel, num_ctas, threads, 0, static_cast<cudaStream_t>(stream), *H, grid, x, out);
 }
 

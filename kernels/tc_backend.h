@@ -55,7 +55,7 @@ static inline int64_t tc_told(int32_t pattern, int32_t parts)
 /* Their number, as far as products have told by now, which nobody waits for; less than zero: not yet */
 static inline int32_t tc_parts_told(const tc_spmv_csr_memory *memory)
 {
-  const int64_t told = *(const volatile int64_t *)memory->told;
+  const int64_t told = __atomic_load_n(memory->told, __ATOMIC_ACQUIRE); // what was written before is read after it
 
   return told >> 32 == memory->pattern ? (int32_t)told : -1;
 }

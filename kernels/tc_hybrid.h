@@ -208,7 +208,7 @@ static inline int tc_hybrid_fits_cache(int64_t product_bytes, int64_t cache_byte
 
 /*
   Slices that four warps with fragments share. A warp that owns a slice takes as long as the slice is wide: tall rows, which come first, are shared, and where there
-  are so few slices that most of the device would idle, all. Measured on an H200 (docs/performance.md).
+  are so few slices that most of the device would idle, all. Measured on an H200 (docs/performance-spmv.md).
 */
 static inline int32_t tc_hybrid_num_wide(const tc_hybrid *H)
 {

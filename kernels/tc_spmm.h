@@ -75,7 +75,7 @@ typedef struct {
   int           min_sm;
   /* NULL: it is there for what no other kernel of its format takes. Else: is it to be preferred for n columns? */
   int (*suits)(const void *view, int32_t n);
-  size_t (*scratch)(const void *view, int32_t n);
+  size_t (*scratch)(const void *view, const tc_spmm_args *args); // bytes for that product, of whose arguments `scratch` itself, and whether C begins as it is, may come later
   /* Enqueues its launches and neither allocates nor synchronises */
   tc_status (*multiply)(const void *view, const tc_spmm_args *args, void *stream);
   int b_transposed; // takes the transpose of B

@@ -297,6 +297,15 @@ device_matrix device_pack_in_order(const tc_backend *backend, const char *name, 
   return M;
 }
 
+device_array device_scratch(const device_matrix *M, const tc_spmm_kernel *kernel, tc_spmm_args *args)
+{
+  const size_t       bytes   = kernel->scratch ? kernel->scratch(M->view.bytes, args) : 0;
+  const device_array scratch = device_new(M->backend, (int64_t)((bytes + sizeof(double) - 1) / sizeof(double)), 0, NULL);
+
+  args->scratch = bytes > 0 ? scratch.local : NULL;
+  return scratch;
+}
+
 int64_t device_num_slots(const device_matrix *M, const char *format)
 {
   return strcmp(format, "csr") == 0 ? M->view.csr.num_segments : tc_bittcf_num_slots((const tc_bittcf *)(const void *)M->view.bytes);

@@ -58,6 +58,9 @@ device_matrix device_pack_view(const tc_backend *backend, const tc_format *forma
 void device_collect(const device_matrix *M, const char *format);
 void device_unpack(device_matrix *M);
 
+/* The scratch that a kernel wants for a product, all NaN, as whole numbers, which `args` gets, too: NULL where it wants none */
+device_array device_scratch(const device_matrix *M, const tc_spmm_kernel *kernel, tc_spmm_args *args);
+
 /* How many sums of segments of rows a product has for each column */
 int64_t device_num_slots(const device_matrix *M, const char *format);
 

@@ -214,6 +214,43 @@ static PetscErrorCode TestConvert(void)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A matrix without preallocation keeps its entries in a hash table until it is assembled, by operations of its own: it cannot become its parent's type before */
+static PetscErrorCode TestUnassembled(void)
+{
+  Mat            A[2];
+  PetscErrorCode refused;
+  PetscBool      before, after, same;
+
+  PetscFunctionBeginUser;
+  for (int s = 0; s < 2; s++) {
+    PetscInt begin, end;
+
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &A[s]));
+    PetscCall(MatSetSizes(A[s], 3, 3, PETSC_DETERMINE, PETSC_DETERMINE));
+    PetscCall(MatSetType(A[s], s ? MATAIJ : MATAIJTCCUSPARSE));
+    PetscCall(MatSetUp(A[s]));
+    PetscCall(MatGetOwnershipRange(A[s], &begin, &end));
+    for (PetscInt i = begin; i < end; i++) {
+      PetscCall(MatSetValue(A[s], i, i, 2.0 + i, ADD_VALUES));
+      PetscCall(MatSetValue(A[s], i, 0, 1.0, ADD_VALUES));
+    }
+  }
+  PetscCall(PetscPushErrorHandler(PetscReturnErrorHandler, NULL));
+  refused = MatAIJTCCUSPARSERestoreParent(A[0]);
+  PetscCall(PetscPopErrorHandler());
+  PetscCall(MatIsAIJTCCUSPARSE(A[0], &before));
+  for (int s = 0; s < 2; s++) {
+    PetscCall(MatAssemblyBegin(A[s], MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(A[s], MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(MatTestSameProduct(A[0], A[1], &same));
+  PetscCall(MatAIJTCCUSPARSERestoreParent(A[0]));
+  PetscCall(MatIsAIJTCCUSPARSE(A[0], &after));
+  PetscCall(MatTestFact((PetscBool)(refused == PETSC_ERR_ARG_WRONGSTATE && before && same && !after), "MatAIJTCCUSPARSERestoreParent before a first assembly without preallocation: %s, product %s; behind it: %s", refused == PETSC_ERR_ARG_WRONGSTATE ? "refused" : "NOT REFUSED", same ? "right" : "WRONG", after ? "STILL OURS" : "no longer ours"));
+  for (int s = 0; s < 2; s++) PetscCall(MatDestroy(&A[s]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What MatTranspose() makes is of our type, with the settings of the matrix, and is used again */
 static PetscErrorCode TestTranspose(void)
 {
@@ -373,6 +410,7 @@ int main(int argc, char **args)
   PetscCall(TestHeaderReplace());
   PetscCall(TestInvalidate());
   PetscCall(TestEager());
+  PetscCall(TestUnassembled());
   PetscCall(TestTranspose());
   PetscCall(CheckDiagonals());
   PetscCall(CheckInvertedBlocks());

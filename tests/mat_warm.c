@@ -72,7 +72,10 @@ static PetscErrorCode TestMatrix(const char what[], const char option[], const c
 
 int main(int argc, char **args)
 {
+  PetscErrorCode (*allocates)(size_t, PetscBool, int, const char[], const char[], void **);
+
   PetscCall(MatTestBegin(&argc, &args, help));
+  allocates = PetscTrMalloc;
   PetscCall(PetscLogDefaultBegin());
   PetscCall(CheckHugePages("before the first matrix", PETSC_FALSE));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_huge_pages", "false"));
@@ -84,6 +87,9 @@ int main(int argc, char **args)
   PetscCall(TestMatrix("the first matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
   PetscCall(TestMatrix("the next matrix", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
   PetscCall(CheckHugePages("after a matrix", PETSC_TRUE));
+  PetscTrMalloc = allocates; /* as PetscMallocSetDRAM() and PetscMallocResetDRAM() leave it, as a trajectory in memory calls them */
+  PetscCall(TestMatrix("a matrix behind PetscMallocResetDRAM()", NULL, NULL, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(CheckHugePages("behind PetscMallocResetDRAM() and a matrix", PETSC_TRUE));
   PetscCall(CheckSending(PETSC_FALSE));
   PetscCall(CheckSending(PETSC_TRUE));
   PetscCall(MatAIJTCCUSPARSESetHugePages(PETSC_FALSE));

@@ -57,14 +57,14 @@ void narrow_defined_product(const narrow_expected *E, int32_t n, const double *b
   const tc_spmm_kernel *kernels = tc_backend_host()->spmm_kernels(&num);
   int32_t              *row_ptr = new_numbers(A->num_rows + 1, sizeof *row_ptr);
   const tc_csr_view     view    = {.num_rows = A->num_rows, .num_cols = A->num_cols, .nnz = A->nnz, .row_ptr = row_ptr, .col = A->col, .val = A->val};
-  double               *scratch;
+  tc_spmm_args          args    = {.n = n, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .add = add};
 
   while (k < num && (strcmp(kernels[k].format, "csr") != 0 || kernels[k].precision != E->precision)) ++k;
   if (k == num) device_die("narrow_defined_product", "the host has no such kernel");
   for (int32_t i = 0; i <= A->num_rows; ++i) row_ptr[i] = (int32_t)A->row_ptr[i];
-  scratch = new_numbers((int64_t)(kernels[k].scratch(&view, n) / sizeof *scratch), sizeof *scratch);
-  if (kernels[k].multiply(&view, &(tc_spmm_args){.n = n, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .add = add, .scratch = scratch}, NULL) != TC_OK) device_die("narrow_defined_product", tc_last_error());
-  free(scratch);
+  args.scratch = new_numbers((int64_t)(kernels[k].scratch(&view, &args) / sizeof(double)), sizeof(double));
+  if (kernels[k].multiply(&view, &args, NULL) != TC_OK) device_die("narrow_defined_product", tc_last_error());
+  free(args.scratch);
   free(row_ptr);
 }
 

@@ -21,17 +21,20 @@ static void add_row(tc_matrix *A, int32_t row, int num, const double *val)
 /* c = A 1; 0 if the kernel does not support the matrix */
 static int multiply_ones(const narrow_checks *K, const tc_matrix *A, double *c)
 {
-  device_matrix M     = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 0);
-  const size_t  bytes = K->kernel->scratch(M.view.bytes, 1);
-  double       *ones  = malloc((size_t)A->num_cols * sizeof *ones);
-  device_array  b, d, scratch = device_new(K->backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
+  device_matrix M    = device_pack(K->backend, K->kernel->format, K->kernel->precision, A, 0);
+  double       *ones = malloc((size_t)A->num_cols * sizeof *ones);
+  tc_spmm_args  args = {.n = 1, .ldb = A->num_cols, .ldc = A->num_rows};
+  device_array  b, d, scratch;
   tc_status     status;
 
   if (ones == NULL) device_die("multiply_ones", "no host memory");
   for (int32_t k = 0; k < A->num_cols; ++k) ones[k] = 1;
   b = device_new(K->backend, A->num_cols, 0, ones);
   d = device_new(K->backend, A->num_rows, 0, NULL);
-  status = K->kernel->multiply(M.view.bytes, &(tc_spmm_args){.n = 1, .b = b.local, .ldb = A->num_cols, .c = d.local, .ldc = A->num_rows, .scratch = scratch.local}, NULL);
+  args.b  = b.local;
+  args.c  = d.local;
+  scratch = device_scratch(&M, K->kernel, &args);
+  status = K->kernel->multiply(M.view.bytes, &args, NULL);
   if (status != TC_ERR_UNSUPPORTED) device_check(K->backend, status, K->kernel->name);
   device_get(&d, c);
   device_free(&b);

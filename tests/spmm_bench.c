@@ -124,7 +124,8 @@ static const char *compare(bench_case *K, tc_precision precision, int w, int32_t
 /* With the transpose of a block the numbers are others: no bits to compare */
 static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_kernel *kernel, int w, int32_t n, int b_transposed)
 {
-  const size_t bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
+  tc_spmm_args args  = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, NULL, b_transposed, 0};
+  const size_t bytes = kernel->scratch ? kernel->scratch(M->view.bytes, &args) : 0;
   const double floor = 12.0 * (double)K->A.nnz + 4.0 * K->A.num_rows + 8.0 * n * ((double)K->A.num_rows + K->A.num_cols);
   double       spread, ms;
 
@@ -133,8 +134,7 @@ static void bench_kernel(bench_case *K, const device_matrix *M, const tc_spmm_ke
     device_check(K->backend, K->backend->alloc(bytes, &K->scratch), "scratch");
     K->scratch_bytes = bytes;
   }
-  const tc_spmm_args args = {n, K->b.local, b_transposed ? n : K->A.num_cols, K->c.local, K->A.num_rows, 0, K->scratch, b_transposed, 0};
-
+  args.scratch = K->scratch;
   ms = measure(K, &(bench_product){.M = M, .kernel = kernel, .args = &args}, INFINITY, &spread);
   if (ms < 0) printf("  %-32s n %3d  not supported\n", kernel->name, n);
   else printf("  %-32s n %3d  %9.4f ms  +- %.4f  %6.0f GB/s of CSR, B, C once%s\n", kernel->name, n, ms, spread, 1e-6 * floor / ms, b_transposed ? ", B transposed" : compare(K, kernel->precision, w, n));

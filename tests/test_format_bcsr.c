@@ -263,7 +263,7 @@ static void check_one_product(const test_case *C, const tc_bcsr *T, int32_t n, i
 {
   const int64_t ldb = (int64_t)C->A.num_cols + 1, ldc = (int64_t)C->A.num_rows + 3;
   double       *b = test_random(n * ldb, 3), *c = test_random(n * ldc, 5), *before = test_random(n * ldc, 5);
-  double       *scratch = test_guarded((int64_t)((tc_spmm_bcsr_host_scratch(T, n) + sizeof(double) - 1) / sizeof(double)));
+  double       *scratch = test_guarded((int64_t)((tc_spmm_bcsr_host_scratch(T, &(tc_spmm_args){.n = n}) + sizeof(double) - 1) / sizeof(double)));
   long double  *ref = calloc((size_t)C->A.num_rows + 1, sizeof *ref), *bound = calloc((size_t)C->A.num_rows + 1, sizeof *bound);
   tc_spmm_args  args = {.n = n, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .add = add, .scratch = scratch};
 
@@ -325,7 +325,7 @@ static void extreme_values(void **state)
     tc_spmm_args args = {.n = 2, .b = b, .ldb = 2, .c = c, .ldc = 3, .scratch = scratch};
 
     pack(&A, precisions[p], TC_BCSR_BOTH_KINDS, &T);
-    assert_true(tc_spmm_bcsr_host_scratch(&T, 2) <= sizeof scratch);
+    assert_true(tc_spmm_bcsr_host_scratch(&T, &(tc_spmm_args){.n = 2}) <= sizeof scratch);
 
     ASSERT_OK(tc_spmm_bcsr_host(&T, &args, NULL));
 

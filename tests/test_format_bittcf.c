@@ -200,7 +200,7 @@ static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n,
 {
   const int64_t ldb = C->A.num_cols + 3, ldc = C->A.num_rows + 1;
   double       *b = test_random(n * ldb, 5), *c = test_random(n * ldc, 6), *expected = test_random(n * ldc, 6);
-  double       *scratch = malloc(tc_spmm_bittcf_host_scratch(T, n) + 1);
+  double       *scratch = malloc(tc_spmm_bittcf_host_scratch(T, &(tc_spmm_args){.n = n}) + 1);
   tc_spmm_args  args    = {n, b, ldb, c, ldc, add, scratch, 0, 0, 0};
 
   for (int32_t j = 0; j < n; ++j) { // what nobody refers to may be anything
@@ -246,7 +246,7 @@ static void check_nonfinite(const test_case *C)
   tc_spmm_args   args;
 
   pack(&C->A, &T);
-  scratch = malloc(tc_spmm_bittcf_host_scratch(&T, 1) + 1);
+  scratch = malloc(tc_spmm_bittcf_host_scratch(&T, &(tc_spmm_args){.n = 1}) + 1);
   args    = (tc_spmm_args){1, b, n, c, m, 0, scratch, 0, 0, 0};
   for (int64_t e = 0; e < C->A.nnz; ++e) used[C->A.col[e]] = 1;
   for (int64_t k = 0; k < n; ++k) {

@@ -126,7 +126,7 @@ static void every_value_in_its_place(void **state)
 static void check_one_product(const test_case *C, const tc_bittcf *T, int32_t n, int add)
 {
   const int64_t m = C->A.num_rows, ldb = C->A.num_cols + 3, ldc = m + 1;
-  double       *b = spread_columns(C->A.num_cols, n, ldb), *c = test_guarded(n * ldc), *scratch = malloc(tc_spmm_bittcf_host_scratch(T, n) + 1);
+  double       *b = spread_columns(C->A.num_cols, n, ldb), *c = test_guarded(n * ldc), *scratch = malloc(tc_spmm_bittcf_host_scratch(T, &(tc_spmm_args){.n = n}) + 1);
   long double  *ref = malloc(((size_t)m + 1) * sizeof *ref), *bound = malloc(((size_t)m + 1) * sizeof *bound);
   tc_spmm_args  args = {n, b, ldb, c, ldc, add, scratch, 0, 0, 0};
 
@@ -182,7 +182,7 @@ static void nonfinite_values_pass(void **state)
     tc_spmm_args args = {2, b, 3, c, 3, 0, scratch, 0, 0, 0};
 
     pack(&A, narrow[p], &T);
-    assert_true(tc_spmm_bittcf_host_scratch(&T, 2) <= sizeof scratch);
+    assert_true(tc_spmm_bittcf_host_scratch(&T, &(tc_spmm_args){.n = 2}) <= sizeof scratch);
     ASSERT_OK(tc_spmm_bittcf_host(&T, &args, NULL));
     assert_true(!isfinite(c[0]) && c[3] == INFINITY && isnan(c[2]) && isnan(c[5]));
     if (narrow[p] == TC_PRECISION_F16) assert_true(c[1] == 0 && c[4] == 0); // 2^80 times smaller than the largest of their columns

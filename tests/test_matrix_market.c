@@ -122,7 +122,7 @@ static void wrong_files(void **state)
     {"%%MatrixMarket matrix coordinate real symmetric\n2 3 0\n", "must be square", TC_ERR_ARG},
     {"%%MatrixMarket matrix coordinate real general\n2 2 2\n1 1 1\n", "truncated: 1 of 2", TC_ERR_ARG},
     {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1 1\n2 2 1\n", "more entries", TC_ERR_ARG},
-    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", ":3: an index out of range", TC_ERR_ARG},
+    {"%%MatrixMarket matrix coordinate real general\n2 2 1\n3 1 1\n", ":3: an index out of range, expected 1 to 2 and 1 to 2: 3 1 1", TC_ERR_ARG},
     {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 0 1\n", "an index out of range", TC_ERR_ARG},
     {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 99999999999999999999 1\n", "expected an integer", TC_ERR_ARG},
     {"%%MatrixMarket matrix coordinate real general\n2 2 1\n1 1\n", "expected a value", TC_ERR_ARG},

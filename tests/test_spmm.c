@@ -85,11 +85,12 @@ static block turned_block(const block *B, int32_t gap)
 /* One product, of A and B, A and the transpose of B, or if there is a T, the transpose of A and B; `oracle` is the matrix whose rows it multiplies: that of A, or its transpose */
 static void check_kernel(const test_case *C, const tc_csr_view *A, const tc_csr_transposed_view *T, const tc_matrix *oracle, int32_t n, int add, int turned)
 {
-  const size_t scratch = T ? tc_spmm_csr_transposed_host_scratch_of_this_test(T, n) : tc_spmm_csr_host_scratch_of_this_test(A, n);
   block        B = block_of(oracle->num_cols, n, n % 3, 5), Bt = turned_block(&B, n % 3), before = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0), result = block_of(oracle->num_rows, n, n % 5, add ? 6 : 0);
-  double      *room = test_guarded((int64_t)(scratch / sizeof *room));
-  tc_spmm_args args = {n, turned ? Bt.array : B.array, turned ? Bt.ld : B.ld, result.array, result.ld, add, room, turned, 0, 0};
+  tc_spmm_args args = {n, turned ? Bt.array : B.array, turned ? Bt.ld : B.ld, result.array, result.ld, add, NULL, turned, 0, 0};
+  const size_t scratch = T ? tc_spmm_csr_transposed_host_scratch_of_this_test(T, &args) : tc_spmm_csr_host_scratch_of_this_test(A, &args);
+  double      *room    = test_guarded((int64_t)(scratch / sizeof *room));
 
+  args.scratch = room;
   if (T) transposed_under_test(T, &args);
   else product_under_test(A, &args);
   expect_product(C, oracle, &B, &result, &before, add);
@@ -250,9 +251,9 @@ static void failures(void **state)
 
 static int32_t widest_seen;
 
-static size_t transposed_scratch(const void *view, int32_t n)
+static size_t transposed_scratch(const void *view, const tc_spmm_args *args)
 {
-  return sizeof(double) * (size_t)n * (size_t)((const tc_csr_view *)view)->num_cols + tc_spmm_csr_host_scratch_of_this_test(view, n);
+  return sizeof(double) * (size_t)args->n * (size_t)((const tc_csr_view *)view)->num_cols + tc_spmm_csr_host_scratch_of_this_test(view, args);
 }
 
 static tc_status transposed_multiply(const void *view, const tc_spmm_args *args, void *stream)

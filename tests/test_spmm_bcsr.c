@@ -45,10 +45,10 @@ static double *numbers(int64_t n)
 /* C = A B for n columns, over a scratch of NaN; returns C, column-major */
 static double *multiply(const bcsr_case *K, int32_t n, const double *b)
 {
-  const int64_t      room = (int64_t)((K->kernel->scratch(K->M.view.bytes, n) + sizeof(double) - 1) / sizeof(double));
-  device_array       db = device_new(K->M.backend, (int64_t)n * K->A->num_cols, 0, b), dc = device_new(K->M.backend, (int64_t)n * K->A->num_rows, 0, NULL), scratch = device_new(K->M.backend, room, 0, NULL);
-  double            *c = numbers((int64_t)n * K->A->num_rows), *left = numbers(room);
-  const tc_spmm_args args = {.n = n, .b = db.local, .ldb = K->A->num_cols, .c = dc.local, .ldc = K->A->num_rows, .scratch = scratch.local};
+  device_array  db = device_new(K->M.backend, (int64_t)n * K->A->num_cols, 0, b), dc = device_new(K->M.backend, (int64_t)n * K->A->num_rows, 0, NULL);
+  tc_spmm_args  args    = {.n = n, .b = db.local, .ldb = K->A->num_cols, .c = dc.local, .ldc = K->A->num_rows};
+  device_array  scratch = device_scratch(&K->M, K->kernel, &args);
+  double       *c = numbers((int64_t)n * K->A->num_rows), *left = numbers(scratch.n);
 
   device_check(K->M.backend, K->kernel->multiply(K->M.view.bytes, &args, NULL), K->kernel->name);
   fact(device_get(&dc, c) && device_get(&scratch, left), K, n, "nothing written outside");

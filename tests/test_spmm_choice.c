@@ -245,7 +245,7 @@ static void choices(void **state)
   }
 }
 
-/* What the rules say for the cases of docs/gpu-report.md and docs/performance.md, by what their surveys find, as long as nobody knows of clusters: a change of the rules shows here */
+/* What the rules say for the cases of docs/gpu-report.md and docs/performance-blocks.md, by what their surveys find, as long as nobody knows of clusters: a change of the rules shows here */
 static void rules_of_the_suite(void **state)
 {
   static const int32_t columns[] = {8, 32, 128};
@@ -411,7 +411,7 @@ static void rules_by_rows(void **state)
   }
 }
 
-/* The transpose of a block is there by rows: the fastest of what was measured, docs/performance.md */
+/* The transpose of a block is there by rows: the fastest of what was measured, docs/performance-sectors.md */
 static void rules_of_transposed_blocks(void **state)
 {
   static const int32_t columns[] = {8, 32, 128};

@@ -113,11 +113,12 @@ static void explain(const layout *L, int add, const double *result, const double
 static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, const narrow_expected *narrow, const char *name, const tc_matrix *A, int32_t n, int add, int b_transposed, const layout *L, int repeats)
 {
   const tc_backend *backend = M->backend;
-  const size_t      bytes = kernel->scratch ? kernel->scratch(M->view.bytes, n) : 0;
-  const int64_t     ldb   = b_transposed ? A->num_cols : L->ldb; // of b
+  const int64_t     ldb     = b_transposed ? A->num_cols : L->ldb; // of b
   double           *b = narrow ? narrow_input(narrow, n, ldb) : dense_input(A, n, ldb), *b_t = b_transposed ? transposed_input(A, n, b, ldb, L->ldb) : NULL, *c = dense_output(A, n, L->ldc, add), *expected = room(n * L->ldc);
-  double           *result = room(n * L->ldc), *left = room((int64_t)(bytes / sizeof *left));
-  device_array      db = device_new(backend, L->ldb * (b_t ? A->num_cols : n), L->shift_b, b_t ? b_t : b), dc = device_new(backend, n * L->ldc, L->shift_c, c), scratch = device_new(backend, (int64_t)(bytes / sizeof(double)), 0, NULL);
+  device_array      db = device_new(backend, L->ldb * (b_t ? A->num_cols : n), L->shift_b, b_t ? b_t : b), dc = device_new(backend, n * L->ldc, L->shift_c, c);
+  tc_spmm_args      args = {n, db.local, L->ldb, dc.local, L->ldc, add, NULL, b_transposed, 0, 0};
+  device_array      scratch = device_scratch(M, kernel, &args);
+  double           *result = room(n * L->ldc), *left = room(scratch.n);
   const int         defined = !narrow || strcmp(kernel->format, "csr") == 0; // to the bit
   int               same = 1, whole = 1;
 
@@ -125,8 +126,7 @@ static void check_product(const device_matrix *M, const tc_spmm_kernel *kernel, 
   if (!narrow) tc_canonical_spmm(A, n, b, ldb, add, expected, L->ldc);
   else if (defined) narrow_defined_product(narrow, n, b, ldb, add, expected, L->ldc);
   for (int r = 0; r < repeats && same && whole; ++r) {
-    const tc_spmm_args args   = {n, db.local, L->ldb, dc.local, L->ldc, add, bytes > 0 ? scratch.local : NULL, b_transposed, 0, 0};
-    const tc_status    status = kernel->multiply(M->view.bytes, &args, NULL);
+    const tc_status status = kernel->multiply(M->view.bytes, &args, NULL);
 
     if (status == TC_ERR_UNSUPPORTED) {
       ++unsupported;
@@ -271,16 +271,17 @@ static void check_faults(const tc_backend *backend, const tc_spmm_kernel *kernel
   tc_matrix     A;
   device_matrix M;
   device_array  b, c, scratch;
+  tc_spmm_args  args;
   int           failures = 0, supported = 1;
 
   if (tc_generate(tc_generator_find("limits"), 65, 1, &A) != TC_OK) device_die("tc_generate", tc_last_error());
   M       = device_pack(backend, kernel->format, kernel->precision, &A, 0);
   b       = device_new(backend, 9 * (int64_t)A.num_cols, 0, NULL);
   c       = device_new(backend, 9 * (int64_t)A.num_rows, 0, NULL);
-  scratch = device_new(backend, (int64_t)((kernel->scratch ? kernel->scratch(M.view.bytes, 9) : 0) / sizeof(double)), 0, NULL);
+  args    = (tc_spmm_args){.n = 9, .b = b.local, .ldb = A.num_cols, .c = c.local, .ldc = A.num_rows};
+  scratch = device_scratch(&M, kernel, &args);
   for (;; ++failures) {
-    const tc_spmm_args args = {9, b.local, A.num_cols, c.local, A.num_rows, 0, scratch.local, 0, 0, 0};
-    tc_status          status;
+    tc_status status;
 
     backend->fault_arm(TC_FAULT_LAUNCH, failures + 1);
     status = kernel->multiply(M.view.bytes, &args, NULL);

@@ -86,9 +86,9 @@ static void check_column(const test_case *C, int p, const double *b, const doubl
 
 static void multiply(const test_case *C, int p, const tc_csr_view *A, int32_t n, const double *b, int64_t ldb, double *c, int64_t ldc, int add)
 {
-  const int64_t scratch = (int64_t)(tc_spmm_csr_narrow_host_scratch_of_this_test(A, n) / sizeof(double));
-  double       *room    = test_guarded(scratch);
-  tc_spmm_args  args    = {.n = n, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .add = add, .scratch = room};
+  tc_spmm_args  args    = {.n = n, .b = b, .ldb = ldb, .c = c, .ldc = ldc, .add = add};
+  const int64_t scratch = (int64_t)(tc_spmm_csr_narrow_host_scratch_of_this_test(A, &args) / sizeof(double));
+  double       *room    = args.scratch = test_guarded(scratch);
 
   product_under_test(A, &args, narrow[p]);
   ASSERT_CASE(test_guards_hold(room, scratch) && test_guards_hold(c, n * ldc), C, "written outside");
@@ -174,7 +174,7 @@ static void by_table(void **state)
 
     if (precision == TC_PRECISION_F64 || strcmp(kernels[k].format, "csr") != 0) continue;
     ++seen;
-    assert_true(kernels[k].scratch(&A, N) <= sizeof scratch);
+    assert_true(kernels[k].scratch(&A, &(tc_spmm_args){.n = N}) <= sizeof scratch);
     ASSERT_OK(kernels[k].multiply(&A, &(tc_spmm_args){.n = N, .b = b, .ldb = N, .c = c, .ldc = N, .scratch = scratch}, NULL));
     for (int j = 0; j < N; ++j) {
       const double first = test_rounded(precision, b[N * j]), second = test_rounded(precision, b[N * j + 1]);

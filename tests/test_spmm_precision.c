@@ -143,9 +143,9 @@ typedef struct {
   int32_t rows, columns;
 } ones; // a matrix of nothing but ones
 
-static size_t no_scratch(const void *view, int32_t n)
+static size_t no_scratch(const void *view, const tc_spmm_args *args)
 {
-  (void)view, (void)n;
+  (void)view, (void)args;
   return 0;
 }
 

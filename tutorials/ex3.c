@@ -181,6 +181,8 @@ int main(int argc, char **argv)
   PetscCall(MatAIJTCCUSPARSEInitializePackage());
   PetscCall(PetscOptionsGetInt(NULL, NULL, "-n", &n, NULL));
   PetscCall(PetscOptionsGetReal(NULL, NULL, "-contrast", &contrast, NULL));
+  PetscCheck(n >= 2, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-n %" PetscInt_FMT ": at least 2 points in each direction", n);
+  PetscCheck(contrast > 0, PETSC_COMM_WORLD, PETSC_ERR_USER_INPUT, "-contrast %g: positive", (double)contrast);
   PetscCall(PetscOptionsGetBool(NULL, NULL, "-check", &check, NULL));
   PetscCall(PetscOptionsGetStringArray(NULL, NULL, "-precisions", precisions, &num, &given));
   if (given == PETSC_FALSE) {

@@ -99,7 +99,7 @@ static PetscErrorCode GraphLoad(MPI_Comm comm, const char file[], PetscInt class
   PetscCheck(tc_matrix_market_read(file, &M) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_FILE_UNEXPECTED, "%s", tc_last_error());
   PetscCheck(M.num_rows == M.num_cols, comm, PETSC_ERR_ARG_SIZ, "%s has %d rows and %d columns, a graph has as many of both", file, (int)M.num_rows, (int)M.num_cols);
   PetscCheck(tc_matrix_transpose(&M, &T) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_MEM, "%s", tc_last_error());
-  PetscCheck(M.num_rows > 0, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "The graph has no vertices");
+  PetscCheck(M.num_rows >= classes, comm, PETSC_ERR_ARG_SIZ, "%s has %d vertices, fewer than -classes %" PetscInt_FMT, file, (int)M.num_rows, classes);
   graph->vertices = M.num_rows;
   graph->classes  = classes;
   PetscCall(PetscMalloc1(graph->vertices, &graph->class_of));

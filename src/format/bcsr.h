@@ -21,5 +21,5 @@ int32_t tc_bcsr_chosen_place(const uint32_t choice[TC_BCSR_WORDS], int32_t i, in
   of their stored columns. Structural zeros are multiplied, as on the device. The tensor core adds in an order and with a rounding of its own: the results agree within
   the bound of docs/formats.md, not bit by bit.
 */
-size_t    tc_spmm_bcsr_host_scratch(const void *view, int32_t n);
+size_t    tc_spmm_bcsr_host_scratch(const void *view, const tc_spmm_args *args);
 tc_status tc_spmm_bcsr_host(const void *view, const tc_spmm_args *args, void *stream);

@@ -48,11 +48,11 @@ static float *rounded_b(const tc_bcsr *T, const tc_spmm_args *args)
   return (float *)(args->scratch + TC_BCSR_ROWS * (size_t)T->num_slots * (size_t)args->n);
 }
 
-size_t tc_spmm_bcsr_host_scratch(const void *view, int32_t n)
+size_t tc_spmm_bcsr_host_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_bcsr *T = view;
 
-  return sizeof(double) * (TC_BCSR_ROWS * (size_t)T->num_slots * (size_t)n) + COLUMNS * sizeof(float) * (size_t)T->num_cols;
+  return sizeof(double) * (TC_BCSR_ROWS * (size_t)T->num_slots * (size_t)args->n) + COLUMNS * sizeof(float) * (size_t)T->num_cols;
 }
 
 /* The sums of a piece for `n` of the rounded columns of B */

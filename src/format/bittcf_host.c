@@ -148,11 +148,11 @@ static void add_segments(const tc_bittcf *T, const tc_spmm_args *args)
   }
 }
 
-size_t tc_spmm_bittcf_host_scratch(const void *view, int32_t n)
+size_t tc_spmm_bittcf_host_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_bittcf *T = view;
 
-  return sizeof(double) * (size_t)tc_bittcf_num_slots(T) * (size_t)n + (T->precision == TC_PRECISION_F64 ? 0 : COLUMNS * sizeof(float) * (size_t)T->num_cols);
+  return sizeof(double) * (size_t)tc_bittcf_num_slots(T) * (size_t)args->n + (T->precision == TC_PRECISION_F64 ? 0 : COLUMNS * sizeof(float) * (size_t)T->num_cols);
 }
 
 tc_status tc_spmm_bittcf_host(const void *view, const tc_spmm_args *args, void *stream)

@@ -9,5 +9,5 @@
 tc_status tc_bittcf_refill_host(const void *view, const double *csr_val);
 
 /* For tc_spmm_kernel tables */
-size_t    tc_spmm_bittcf_host_scratch(const void *view, int32_t n);
+size_t    tc_spmm_bittcf_host_scratch(const void *view, const tc_spmm_args *args);
 tc_status tc_spmm_bittcf_host(const void *view, const tc_spmm_args *args, void *stream);

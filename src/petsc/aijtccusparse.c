@@ -100,7 +100,7 @@ PetscErrorCode MatTCContextGetIfOurs(Mat A, Mat_AIJTCCUSPARSE **tc)
   Level: intermediate
 
   Note:
-  A matrix on the GPU that is bound to the CPU with `MatBindToCPU()` uses the host backend as long as it is.
+  A matrix on the GPU that is bound to the CPU with `MatBindToCPU()` uses the host backend as long as it is. A matrix of another type is an error, `PETSC_ERR_ARG_WRONG`.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEBackend`, `MatIsAIJTCCUSPARSE()`
 @*/
@@ -165,9 +165,9 @@ static PetscErrorCode MatTCSumCounters(Mat A, MatTCSideId side, PetscInt64 *hits
 
   All counts are zero for a matrix that is not of type `MATAIJTCCUSPARSE`.
 
-  Products with the transpose have counts of their own, see `MatAIJTCCUSPARSEGetTransposeCounters()`.
+  Products with the transpose have counts of their own, see `MatAIJTCCUSPARSEGetTransposeCounters()`. Products straight from CSR, those before packing pays, are in neither, see `MatAIJTCCUSPARSEGetStraightProducts()`.
 
-.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEInvalidate()`, `MatAIJTCCUSPARSESetEager()`
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetStraightProducts()`, `MatAIJTCCUSPARSEInvalidate()`, `MatAIJTCCUSPARSESetEager()`
 @*/
 PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat A, PetscInt64 *hits, PetscInt64 *refills, PetscInt64 *rebuilds)
 {
@@ -192,7 +192,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetCounters(Mat A, PetscInt64 *hits, PetscInt64 *
   Level: intermediate
 
   Note:
-  The transpose is packed at the first `MatMultTranspose()` or `MatMultTransposeAdd()`. Otherwise as `MatAIJTCCUSPARSEGetCounters()`.
+  On a GPU the transpose is packed at the first `MatMultTranspose()` or `MatMultTransposeAdd()`, on the host once that pays. Otherwise as `MatAIJTCCUSPARSEGetCounters()`.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEGetCounters()`
 @*/
@@ -210,7 +210,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
 
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- spmv - `MAT_AIJTCCUSPARSE_SPMV_AUTO`, `MAT_AIJTCCUSPARSE_SPMV_DASP`, `MAT_AIJTCCUSPARSE_SPMV_HYBRID`, or `MAT_AIJTCCUSPARSE_SPMV_CUSPARSE`
+- spmv - `MAT_AIJTCCUSPARSE_SPMV_AUTO`, `MAT_AIJTCCUSPARSE_SPMV_DASP`, `MAT_AIJTCCUSPARSE_SPMV_HYBRID`, or `MAT_AIJTCCUSPARSE_SPMV_CUSPARSE`, of which `MAT_AIJTCCUSPARSE_SPMV_PARENT` is another name
 
   Options Database Key:
 . -mat_aijtccusparse_spmv (auto|dasp|hybrid|cusparse) - what multiplies, default `auto`; `parent` is another name of `cusparse`
@@ -221,7 +221,7 @@ PetscErrorCode MatAIJTCCUSPARSEGetTransposeCounters(Mat A, PetscInt64 *hits, Pet
   Takes effect at the next product.
 
   With `auto` on a GPU `MatMult()`, or `MatMultAdd()` in place where most products were that, with a pattern whose columns take more than 2 bytes per entry, and with its lists of rows more than 2.5, is timed
-  against that of cuSPARSE when its products, 32 at least, must have taken that as long as the measurement may, 8 ms, and cuSPARSE does the following ones, `MatMultAdd()` and `MatResidual()` too, if it is faster by more than the noise of the measurement, 1% at most. The bits are then its own, the products are not counted, and `MatView()` says so. All other choices give the same bits.
+  against that of cuSPARSE when its products, 32 at least, must have taken that as long as the measurement may, 8 ms, and cuSPARSE does the following ones, `MatMultAdd()` and `MatResidual()` too, if it is faster by more than the noise of the measurement, 1% at most. The bits are then its own, the products are not counted, and `MatView()` says so. All choices but cuSPARSE give the same bits.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESpMV`, `MatAIJTCCUSPARSESetArithmetic()`
 @*/
@@ -309,7 +309,7 @@ PetscErrorCode MatAIJTCCUSPARSESetEager(Mat A, PetscBool eager)
 /*@
   MatAIJTCCUSPARSESetPropagate - Do matrices that PETSc derives from a matrix of type `MATAIJTCCUSPARSE` on the GPU get its type too?
 
-  Logically Collective on `PETSC_COMM_WORLD`
+  Logically Collective on `PETSC_COMM_WORLD`; `propagate` must contain common value
 
   Input Parameter:
 . propagate - `PETSC_FALSE` to leave derived matrices plain `MATAIJCUSPARSE`
@@ -383,20 +383,25 @@ PetscErrorCode MatAIJTCCUSPARSEInvalidate(Mat A)
 
   Level: intermediate
 
-  Note:
+  Notes:
   `MatConvert()` to the parent type does nothing in place, since the type name is the parent's already, and a copy that it makes is of type `MATAIJTCCUSPARSE`, too.
+
+  A matrix that was not preallocated has to be assembled first, also once more after `MatResetHash()`; else it is an error, `PETSC_ERR_ARG_WRONGSTATE`, and the matrix stays as it is.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatConvert()`, `MatAIJTCCUSPARSESetSpMV()`
 @*/
 PetscErrorCode MatAIJTCCUSPARSERestoreParent(Mat A)
 {
-  Mat      parts[3];
-  PetscInt num;
+  Mat       parts[3];
+  PetscInt  num;
+  PetscBool is_ours;
 
   PetscFunctionBegin;
   PetscValidHeaderSpecific(A, MAT_CLASSID, 1);
+  PetscCall(MatIsAIJTCCUSPARSE(A, &is_ours));
+  PetscCheck(!is_ours || !A->hash_active, PetscObjectComm((PetscObject)A), PETSC_ERR_ARG_WRONGSTATE, "Entries of the matrix, of type %s, wait for their assembly; assemble it before it becomes one of its parent type", MATAIJTCCUSPARSE);
   PetscCall(MatTCGetBlocks(A, &num, parts));
-  if (parts[0] != A) parts[num++] = A;
+  if (num == 0 || parts[0] != A) parts[num++] = A;
   for (PetscInt i = 0; i < num; i++) {
     PetscBool ours;
 

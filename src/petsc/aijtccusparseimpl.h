@@ -163,7 +163,7 @@ extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MAT
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
 PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
 PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
-PETSC_INTERN void              MatTCFinishLoading(void);
+PETSC_INTERN PetscErrorCode    MatTCFinishLoading(void);
 PETSC_INTERN void              MatTCBackendReset(void);
 
 /* send.c */

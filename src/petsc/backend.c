@@ -11,6 +11,7 @@ static struct {
   PetscBool         done; /* probed in this PETSc session */
   const tc_backend *cuda; /* NULL: not usable */
   PetscBool         warm; /* or has failed to become so */
+  PetscBool         loads; /* what products of sparse matrices need, in a thread of its own */
   char              reason[512];
 } probe;
 
@@ -69,7 +70,7 @@ static PetscErrorCode MatTCProbe(void)
     if (set) PetscCall(PetscStrcasecmp(enable, "none", &none));
   }
   if (none) {
-    PetscCall(PetscStrncpy(probe.reason, "devices are disabled by -device_enable none", sizeof(probe.reason)));
+    PetscCall(PetscStrncpy(probe.reason, "devices are disabled by -device_enable none or -device_enable_cuda none", sizeof(probe.reason)));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatTCOpenCUDA(&cuda));
@@ -130,19 +131,24 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   if (!MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* which ends it, before the first product */
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   status = probe.cuda->load_products_begin(MATTC_SCALAR, sizeof(MatTCDeviceId) > sizeof(int32_t), size);
+  probe.loads = (PetscBool)(status == TC_OK);
   if (status == TC_OK) PetscCall(PetscInfo(A, "aijtccusparse loads what products of sparse matrices need, in a thread of its own\n"));
   else PetscCall(PetscInfo(A, "aijtccusparse does not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Of products of sparse matrices, which has begun with the first matrix of ours: waits for its end, so that cuSPARSE has no two of them at a time */
-void MatTCFinishLoading(void)
+PetscErrorCode MatTCFinishLoading(void)
 {
-  if (probe.cuda && probe.warm) (void)probe.cuda->load_products_end();
+  PetscFunctionBegin;
+  if (probe.cuda && probe.loads && probe.cuda->load_products_end() != TC_OK) PetscCall(PetscInfo(NULL, "aijtccusparse could not load what products of sparse matrices need ahead of them: %s\n", probe.cuda->last_error()));
+  probe.loads = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 void MatTCBackendReset(void)
 {
-  MatTCFinishLoading(); /* a program may reset the device once PETSc is finalized */
+  if (probe.cuda && probe.loads) (void)probe.cuda->load_products_end(); /* a program may reset the device once PETSc is finalized */
+  probe.loads = PETSC_FALSE;
   probe.done = PETSC_FALSE;
 }

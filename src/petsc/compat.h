@@ -58,7 +58,7 @@ static inline PetscBool MatTCIsProduct(Mat A)
 
 /*
   The parent on the GPU computes values in the symbolic phase already. It takes them for the result where both factors have their values on both sides, which goes for one that is itself a product whose values are
-  yet to come: they are sent from the host, where nobody has written them. So P^T A P was wrong if the values of A were the GPU's alone, and those of P on both sides (3.26.1, docs/performance.md, "Defects of others").
+  yet to come: they are sent from the host, where nobody has written them. So P^T A P was wrong if the values of A were the GPU's alone, and those of P on both sides (3.26.1, docs/performance.md, "Defects of others found on the way").
   With this, called while the result is created, its values are those of the numeric phase then.
 */
 static inline void MatTCProductComputesLater(Mat C)

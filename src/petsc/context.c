@@ -184,8 +184,8 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_huge_pages", "Memory of the process asks for huge pages", "MatAIJTCCUSPARSESetHugePages", huge, &huge, &has_huge));
   PetscOptionsEnd();
   if (has_backend && backend != MAT_AIJTCCUSPARSE_BACKEND_AUTO && (backend == MAT_AIJTCCUSPARSE_BACKEND_CUDA) != parent->cuda) {
-    PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-mat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix");
-    PetscCall(PetscInfo(A, "-mat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n"));
+    PetscCheck(backend == MAT_AIJTCCUSPARSE_BACKEND_HOST, PetscObjectComm((PetscObject)A), PETSC_ERR_ORDER, "-%smat_aijtccusparse_backend cuda comes too late: the matrix got its type, on the host, before its options prefix", prefix ? prefix : "");
+    PetscCall(PetscInfo(A, "-%smat_aijtccusparse_backend host comes too late: the matrix got its type, on the GPU, before its options prefix\n", prefix ? prefix : ""));
   }
   settings.drop_csr = (PetscBool)!keep_csr;
   settings.at_once  = (PetscBool)!defer;

@@ -38,7 +38,7 @@ PetscErrorCode MatTCHugePagesFrom(Mat A)
   const char  *prefix;
 
   PetscFunctionBegin;
-  if (huge_pages.before) PetscFunctionReturn(PETSC_SUCCESS);
+  if (huge_pages.before && PetscTrMalloc != huge_pages.before) PetscFunctionReturn(PETSC_SUCCESS); /* PetscMallocResetDRAM() may have taken ours away */
   PetscCall(PetscObjectGetOptions((PetscObject)A, &options));
   PetscCall(PetscObjectGetOptionsPrefix((PetscObject)A, &prefix));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_huge_pages", &huge_pages.wanted, NULL));
@@ -67,7 +67,7 @@ PetscErrorCode MatTCHugePagesFrom(Mat A)
   fills them with zeros, in pieces of 2 MB in place of 4 KB, by `madvise()`; nothing is allocated that would not be. It has an effect where the system's transparent huge pages are `madvise`, as Linux distributions have them. What it gives is
   time where large matrices are made: copies from the GPU into new memory, as in the set-up of `PCGAMG`, take half as long.
 
-  What is allocated by then stays as it is.
+  What is allocated by then stays as it is. `PETSC_TRUE` after `PETSC_FALSE` has its effect from the next matrix of the type on.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `PetscMalloc()`
 @*/

@@ -157,7 +157,7 @@ static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
 {
   PetscFunctionBegin;
   if (MatTCIsProduct(A)) {
-    MatTCFinishLoading();
+    PetscCall(MatTCFinishLoading());
     MatTCProductComputesLater(A);
   }
   PetscCall((*parent->create)(A));

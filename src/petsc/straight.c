@@ -28,7 +28,8 @@
   On a GPU a new pattern of the transpose is packed at its first product, and new values of it wait once two before them had few products. On the host both wait as those of the matrix, and products with
   the transpose go over the rows of the matrix, unless a column has 256 entries or more.
 
-  It goes for `-mat_aijtccusparse_spmv auto` in double precision, and not with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case. What is captured into a CUDA graph stays
+  It goes for `-mat_aijtccusparse_spmv auto` and `-mat_aijtccusparse_precision fp64`, and neither with `MatAIJTCCUSPARSESetEager()`, which asks for packing in any case, nor with `MatAIJTCCUSPARSESetKeepCSR()` and
+  `PETSC_FALSE`, nor, on the host, for PETSc in single precision. What is captured into a CUDA graph stays
   as it was captured: use `PETSC_FALSE`, or pack with `MatAIJTCCUSPARSESetEager()`, before.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetEager()`, `MatAIJTCCUSPARSEGetStraightProducts()`

@@ -119,7 +119,7 @@ static PetscErrorCode MatTCDemote(const MatTCSide *side, tc_stream stream, Petsc
 }
 
 /*
-  Ours come first, a few products that tell how many make a group, and a group: where they are at the floor of the parent's already, that has nothing to show, and preparing cuSPARSE
+  Ours come first, a few products that tell how many make a group, and a group: where they are at cuSPARSE's floor already, that has nothing to show, and preparing cuSPARSE
   would cost more than many products. Its first product, which does that, is not timed. A group of theirs says whether the two are close; then each has its groups in a row, behind that
   one or another that does not count, so that the cache holds what they read and the host has been there before. What ours have left in the cache goes first while theirs run, as it
   does when they have won. Ours come last and leave their result in z. cuSPARSE has to win twice: a host that did something else during the groups of ours, a millisecond of a small matrix, would

@@ -8,7 +8,7 @@
 /*
   When scalar arithmetic beats tensor-core fragments on a device. A fragment spreads a row over four lanes, a scalar lane owns one: the latter wins on short rows
   and, given enough rows to fill the device, where gathers do not coalesce, but one long row holds its whole warp up.
-  Measured with tcbench on an H200, `tcbench spmv -ways hybrid_mma,hybrid_fma,dasp_mma,dasp_fma` (docs/performance.md); sm_80 follows it unmeasured. Devices that are
+  Measured with tcbench on an H200, `tcbench spmv -ways hybrid_mma,hybrid_fma,dasp_mma,dasp_fma` (docs/performance-spmv.md, docs/performance-dasp.md); sm_80 follows it unmeasured. Devices that are
   not listed have scalar lanes: no FP64 tensor cores worth using, or nobody has measured.
 */
 typedef struct {

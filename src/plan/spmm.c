@@ -113,7 +113,9 @@ static tc_status list_ends(tc_spmm_pattern *P, const tc_csr_view *A, int32_t cou
   P->ends = calloc((size_t)num_long + 2 * (size_t)num_ends + 1, sizeof *P->ends);
   seen    = calloc((size_t)num_long + 1, sizeof *seen);
   if (P->ends == NULL || seen == NULL) {
+    free(P->ends);
     free(seen);
+    P->ends = NULL;
     return tc_fail(TC_ERR_MEMORY, "no host memory to list %d ends of segments", num_ends);
   }
   end_row     = P->ends + num_long;
@@ -151,7 +153,6 @@ tc_status tc_spmm_list_ends(tc_spmm *S, tc_csr_transposed_view *view)
 
     TC_CHECK(count != NULL, TC_ERR_MEMORY, "no host memory to count the entries of %d columns", A->num_cols);
     for (int64_t e = 0; e < A->nnz; ++e) ++count[A->col[e]];
-    free(P->ends);
     status = list_ends(P, A, count);
     free(count);
     TC_CALL(status);
@@ -267,7 +268,7 @@ static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, cons
     args.c   = wide;
     args.ldc = P->rows_c;
   }
-  TC_CALL(reserve(S, ROOM_KERNEL, kernel->scratch(view, n), &scratch));
+  TC_CALL(reserve(S, ROOM_KERNEL, kernel->scratch(view, &args), &scratch));
   args.scratch = scratch;
   TC_CALL(tc_from_backend(S->backend, kernel->multiply(view, &args, stream)));
   if (narrow) TC_CALL(tc_from_backend(S->backend, S->backend->round(P->rows_c, n, args.c, args.ldc, local, ld, stream)));
@@ -276,8 +277,8 @@ static tc_status multiply_columns(tc_spmm *S, const tc_spmm_kernel *kernel, cons
 
 tc_status tc_spmm_multiply(tc_spmm *S, const tc_spmm_kernel *kernel, const void *view, const tc_spmm_product *product, tc_stream stream)
 {
-  for (int32_t first = 0; first < product->n; first += TC_SPMM_COLUMNS) {
-    TC_CALL(multiply_columns(S, kernel, view, product, first, product->n - first < TC_SPMM_COLUMNS ? product->n - first : TC_SPMM_COLUMNS, stream));
+  for (int64_t first = 0; first < product->n; first += TC_SPMM_COLUMNS) {
+    TC_CALL(multiply_columns(S, kernel, view, product, (int32_t)first, product->n - first < TC_SPMM_COLUMNS ? (int32_t)(product->n - first) : TC_SPMM_COLUMNS, stream));
   }
   S->last = kernel;
   ++S->count;

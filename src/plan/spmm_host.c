@@ -188,11 +188,11 @@ static inline void store_portable(double *to, sums_portable a)
   #define DISPATCH(f, ...) f##_portable(__VA_ARGS__)
 #endif
 
-size_t tc_spmm_csr_host_scratch(const void *view, int32_t n)
+size_t tc_spmm_csr_host_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_csr_view *A = view;
 
-  return panel_columns(A, n) > 0 ? sizeof(double) * WIDTH * (size_t)A->num_cols : 0;
+  return panel_columns(A, args->n) > 0 ? sizeof(double) * WIDTH * (size_t)A->num_cols : 0;
 }
 
 tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *stream)
@@ -202,9 +202,9 @@ tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *str
   return TC_OK;
 }
 
-size_t tc_spmm_csr_narrow_host_scratch(const void *view, int32_t n)
+size_t tc_spmm_csr_narrow_host_scratch(const void *view, const tc_spmm_args *args)
 {
-  (void)n;
+  (void)args;
   return sizeof(double) * WIDTH * (size_t)((const tc_csr_view *)view)->num_cols;
 }
 
@@ -229,11 +229,11 @@ tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void 
   return TC_OK;
 }
 
-size_t tc_spmm_csr_transposed_host_scratch(const void *view, int32_t n)
+size_t tc_spmm_csr_transposed_host_scratch(const void *view, const tc_spmm_args *args)
 {
   const tc_csr_transposed_view *T = view;
 
-  return sizeof(double) * (n > FEW ? WIDTH : (size_t)n) * ((size_t)T->csr.num_cols + (size_t)T->num_long);
+  return sizeof(double) * (args->n > FEW ? WIDTH : (size_t)args->n) * ((size_t)T->csr.num_cols + (size_t)T->num_long);
 }
 
 tc_status tc_spmm_csr_transposed_host(const void *view, const tc_spmm_args *args, void *stream)

@@ -6,14 +6,14 @@
 #include "../../kernels/tc_spmm.h"
 
 /* Format "csr": the view is a tc_csr_view */
-size_t    tc_spmm_csr_host_scratch(const void *view, int32_t n);
+size_t    tc_spmm_csr_host_scratch(const void *view, const tc_spmm_args *args);
 tc_status tc_spmm_csr_host(const void *view, const tc_spmm_args *args, void *stream);
 
 /*
   The same with B rounded, its columns scaled by powers of two where that is necessary (kernels/tc_narrow.h), and A and all sums in double precision: the bits of the kernels
   of the same names for a device. TF32 is served by F32.
 */
-size_t    tc_spmm_csr_narrow_host_scratch(const void *view, int32_t n);
+size_t    tc_spmm_csr_narrow_host_scratch(const void *view, const tc_spmm_args *args);
 tc_status tc_spmm_csr_f32_host(const void *view, const tc_spmm_args *args, void *stream);
 tc_status tc_spmm_csr_bf16_host(const void *view, const tc_spmm_args *args, void *stream);
 tc_status tc_spmm_csr_f16_host(const void *view, const tc_spmm_args *args, void *stream);
@@ -27,5 +27,5 @@ typedef struct {
 } tc_csr_transposed_view;
 
 /* B [num_rows of A, n], C [num_cols of A, n]; the bits are those of a product with the CSR of A^T */
-size_t    tc_spmm_csr_transposed_host_scratch(const void *view, int32_t n);
+size_t    tc_spmm_csr_transposed_host_scratch(const void *view, const tc_spmm_args *args);
 tc_status tc_spmm_csr_transposed_host(const void *view, const tc_spmm_args *args, void *stream);
