@@ -143,17 +143,21 @@ TC_BOTH_SIDES int tc_bittcf_add_order(tc_bittcf_order *orders, int num, tc_bittc
   return num + 1;
 }
 
-/* The candidates by what the probes tell. Returns how many. Bricks are of 16 windows. */
+/*
+  The candidates by what the probes tell. Returns how many. Bricks are of 16 windows. There have to be four lines, or planes, at least: with fewer most windows of a brick would have no rows, and what is
+  told are distances of columns, which in a matrix that is wider than tall may be far more than there are rows.
+*/
 TC_BOTH_SIDES int tc_bittcf_orders(int32_t num_rows, const tc_bittcf_strides probe[TC_BITTCF_PROBES], tc_bittcf_order orders[TC_BITTCF_MAX_ORDERS])
 {
-  int num = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1));
+  const int32_t longest = (num_rows - 1) / 3;
+  int           num     = tc_bittcf_add_order(orders, 0, tc_bittcf_grid(num_rows, num_rows, 1, 1, 1, 1));
 
   TC_KEEP_LOOP for (int p = 0; p < TC_BITTCF_PROBES; ++p)
   {
     const int32_t line = probe[p].line, plane = probe[p].plane;
 
-    if (line > 0) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1));
-    if (plane > 0) {
+    if (line > 0 && line <= longest) num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, (num_rows - 1) / line + 1, 2, 8, 1));
+    if (plane > 0 && plane <= longest) {
       num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, plane, (num_rows - 1) / plane + 1, 2, 8, 1));
       num = tc_bittcf_add_order(orders, num, tc_bittcf_grid(num_rows, line, plane / line, 1, 4, 4));
     }

@@ -253,10 +253,28 @@ static void every_row_has_one_place(void **state)
   }
 }
 
+/* Lines and planes that are longer than the matrix is tall make no candidate, which would have windows without rows by the thousand; nor do grids of fewer than four lines, or planes */
+static void orders_have_rows(void **state)
+{
+  static const struct {
+    int32_t num_rows, line, plane, num;
+  } cases[] = {{10000, 100, 2500, 4}, {10000, 100, 10000, 2}, {10000, 5000000, 0, 1}, {10000, 5000000, 20000000, 1}, {100, 100, 0, 1}, {300, 100, 0, 1}, {301, 100, 0, 2}, {301, 24, 100, 4}, {301, 24, 101, 2}, {8, INT32_MAX, 0, 1}};
+
+  (void)state;
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+    tc_bittcf_strides probe[TC_BITTCF_PROBES] = {{cases[i].line, cases[i].plane}};
+    tc_bittcf_order   order[TC_BITTCF_MAX_ORDERS];
+    const int         num = tc_bittcf_orders(cases[i].num_rows, probe, order);
+
+    assert_int_equal(num, cases[i].num);
+    for (int o = 0; o < num; ++o) assert_true(tc_bittcf_num_row_windows(&order[o]) <= 2 * tc_bittcf_num_row_windows(&order[0]) + 1);
+  }
+}
+
 int main(void)
 {
   const struct CMUnitTest tests[] = {cmocka_unit_test(layout_by_hand), cmocka_unit_test(long_rows_by_hand), cmocka_unit_test(long_rows_together_by_hand), cmocka_unit_test(order_by_hand), cmocka_unit_test(stacks_by_hand),
-                                     cmocka_unit_test(bundles_by_hand), cmocka_unit_test(every_row_has_one_place)};
+                                     cmocka_unit_test(bundles_by_hand), cmocka_unit_test(every_row_has_one_place), cmocka_unit_test(orders_have_rows)};
 
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
