@@ -230,9 +230,10 @@ int main(int argc, char **args)
   if (!given) num_precisions = 3;
   for (PetscInt p = 0; p < num_precisions; p++) {
     PetscEnum value;
+    PetscBool known;
 
-    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &value, &given));
-    PetscCheck(given, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
+    PetscCall(PetscEnumFind(MatAIJTCCUSPARSEPrecisions, precisions[p], &value, &known));
+    PetscCheck(known, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-precisions %s: some of fp64, fp32, tf32, bf16, fp16", precisions[p]);
   }
   host = (PetscBool)(host || !bench_device(device_name));
   if (host) PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_backend", "host"));
