@@ -16,8 +16,8 @@
 #define MATSEQAIJCUSPARSETC "seqaijcusparsetc"
 #define MATMPIAIJCUSPARSETC "mpiaijcusparsetc"
 
-/* We replace operations with numbers below this; that of MatResidual() differs by release */
-enum { MATTC_NUM_OPS = MATOP_RESIDUAL + 1 };
+/* We replace operations with numbers below this; those of MatResidual() and MatEliminateZeros(), the last of them, differ by release */
+enum { MATTC_NUM_OPS = MATOP_ELIMINATE_ZEROS + 1 };
 
 /* The scalars we pack and multiply, by what the core calls them */
 #define MATTC_SCALAR_IS_OURS (!PetscDefined(USE_COMPLEX) && (PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE)))
@@ -205,6 +205,15 @@ PETSC_INTERN PetscErrorCode MatCreate_SeqAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat, MatType, MatReuse, Mat *);
 
+/* mend.c */
+PETSC_INTERN PetscErrorCode MatTCHostIsWritten(Mat);
+PETSC_INTERN PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat, PetscViewer);
+PETSC_INTERN PetscErrorCode MatEliminateZeros_AIJTCCUSPARSE(Mat, PetscBool);
+PETSC_INTERN PetscErrorCode MatAXPY_AIJTCCUSPARSE(Mat, PetscScalar, Mat, MatStructure);
+PETSC_INTERN PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat, NormType, PetscReal *);
+PETSC_INTERN PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat);
+PETSC_INTERN PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat);
+
 /* diagonal.c */
 PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
 PETSC_INTERN PetscErrorCode MatInvertBlockDiagonal_AIJTCCUSPARSE(Mat, const PetscScalar **);
@@ -335,6 +344,7 @@ PETSC_INTERN PetscErrorCode MatTCParentSubtract(Mat, const MatTCParent *, Vec, V
 
 /* mpiaijtccusparse.c */
 PETSC_INTERN PetscErrorCode MatTCGetBlocks(Mat, PetscInt *, Mat[2]);
+PETSC_INTERN PetscErrorCode MatTCMoveBlocks(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatTCEnsureBlocks(Mat, const Mat_AIJTCCUSPARSE *);
 
 /* product.c */

@@ -86,14 +86,20 @@ static PetscErrorCode MatCreateSubMatrix_AIJTCCUSPARSE(Mat A, IS rows, IS cols, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Of a parallel matrix they belong together and have their own way to be destroyed, and are ours by propagation; the parent (3.26.1) writes values of the host and does not tell the GPU */
 static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
 {
-  PetscErrorCodeFn *f;
+  const MatTCParent *parent;
+  PetscErrorCodeFn  *f;
 
   PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, &parent));
   PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRICES, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]))f)(A, n, rows, cols, reuse, B));
-  for (PetscInt i = 0; i < n; i++) PetscCall(MatTCInstallLike(A, reuse, (*B)[i]));
+  for (PetscInt i = 0; i < n; i++) {
+    if (!parent->mpi) PetscCall(MatTCInstallLike(A, reuse, (*B)[i]));
+    else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatTCHostIsWritten((*B)[i]));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -112,12 +118,7 @@ static PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat A, MatReuse reuse, Mat *B)
   if (tc && tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc)); /* of which the parent transposes the first one so */
   PetscCall(MatTCGetParentOp(A, MATOP_TRANSPOSE, &f));
   PetscCall((*(PetscErrorCode (*)(Mat, MatReuse, Mat *))f)(A, reuse, B));
-  if (reuse == MAT_REUSE_MATRIX && tc && !tc->parent->mpi) { /* the parent (3.26.1) writes the host's values and does not tell the GPU */
-    PetscScalar *values;
-
-    PetscCall(MatSeqAIJGetArrayWrite(*B, &values));
-    PetscCall(MatSeqAIJRestoreArrayWrite(*B, &values));
-  }
+  if (reuse == MAT_REUSE_MATRIX && tc && !tc->parent->mpi) PetscCall(MatTCHostIsWritten(*B)); /* the parent (3.26.1) does not tell the GPU */
   PetscCall(MatTCContextGet(*B, &own));
   if (ours && tc) PetscCall(MatTCInstall(*B, own && reuse == MAT_REUSE_MATRIX ? NULL : &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -178,6 +179,7 @@ static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
   PetscCall((*(PetscErrorCode (*)(Mat, MatAssemblyType))f)(A, type));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc) PetscCall(MatTCInstallView(A, tc));
+  if (tc && tc->parent->mpi && type == MAT_FINAL_ASSEMBLY) PetscCall(MatTCMoveBlocks(A, tc->parent));
   if (!tc || !tc->settings.eager || type != MAT_FINAL_ASSEMBLY) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->parent->mpi) {
     Mat      blocks[2];
@@ -194,54 +196,7 @@ static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
 }
 
 /*
-  MatStoreValues() and MatRetrieveValues() of the parent copy the host values without looking whether the GPU has newer ones, or telling it afterwards
-*/
-static PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat A)
-{
-  const MatTCParent *parent;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  if (parent->mpi) {
-    Mat_AIJTCCUSPARSE *tc;
-
-    PetscCall(MatTCContextGet(A, &tc));
-    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
-  } else {
-    const PetscScalar *values;
-
-    PetscCall(MatSeqAIJGetArrayRead(A, &values));
-    PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
-  }
-  PetscCall((*parent->store_values)(A));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
-{
-  const MatTCParent *parent;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  if (parent->mpi) {
-    Mat_AIJTCCUSPARSE *tc;
-
-    PetscCall(MatTCContextGet(A, &tc));
-    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
-    PetscCall((*parent->retrieve_values)(A));
-  } else {
-    PetscScalar *values;
-
-    PetscCall(MatSeqAIJGetArrayWrite(A, &values));
-    PetscCall((*parent->retrieve_values)(A));
-    PetscCall(MatSeqAIJRestoreArrayWrite(A, &values));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/*
-  What we replace. Where the parent has no such operation neither have we, but for residuals, options and the conversion into our type. CREATE_SUBMATRICES stays the parent's on
-  parallel matrices: its results belong together and have their own way to be destroyed.
+  What we replace, on parallel matrices, too, and even where the parent has no such operation
 */
 static const struct {
   MatOperation      op;
@@ -259,12 +214,16 @@ static const struct {
   {MATOP_GET_DIAGONAL_BLOCK,    (PetscErrorCodeFn *)MatGetDiagonalBlock_AIJTCCUSPARSE,    PETSC_TRUE,  PETSC_FALSE},
   {MATOP_ASSEMBLY_END,          (PetscErrorCodeFn *)MatAssemblyEnd_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_FALSE},
   {MATOP_DUPLICATE,             (PetscErrorCodeFn *)MatDuplicate_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
-  {MATOP_CREATE_SUBMATRICES,    (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE,   PETSC_FALSE, PETSC_FALSE},
+  {MATOP_CREATE_SUBMATRICES,    (PetscErrorCodeFn *)MatCreateSubMatrices_AIJTCCUSPARSE,   PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CREATE_SUBMATRIX,      (PetscErrorCodeFn *)MatCreateSubMatrix_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
   {MATOP_TRANSPOSE,             (PetscErrorCodeFn *)MatTranspose_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
   {MATOP_CONVERT_FROM,          (PetscErrorCodeFn *)MatConvertFrom_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_TRUE },
   {MATOP_SET_FROM_OPTIONS,      (PetscErrorCodeFn *)MatSetFromOptions_AIJTCCUSPARSE,      PETSC_TRUE,  PETSC_TRUE },
   {MATOP_ZERO_ROWS_COLUMNS,     (PetscErrorCodeFn *)MatZeroRowsColumns_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_LOAD,                  (PetscErrorCodeFn *)MatLoad_AIJTCCUSPARSE,                PETSC_FALSE, PETSC_FALSE},
+  {MATOP_ELIMINATE_ZEROS,       (PetscErrorCodeFn *)MatEliminateZeros_AIJTCCUSPARSE,      PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_AXPY,                  (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE,                PETSC_FALSE, PETSC_FALSE},
+  {MATOP_NORM,                  (PetscErrorCodeFn *)MatNorm_AIJTCCUSPARSE,                PETSC_TRUE,  PETSC_FALSE},
   {MATOP_BIND_TO_CPU,           (PetscErrorCodeFn *)MatBindToCPU_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
   {MATOP_INVERT_BLOCK_DIAGONAL, (PetscErrorCodeFn *)MatInvertBlockDiagonal_AIJTCCUSPARSE, PETSC_TRUE,  PETSC_FALSE},
 };

@@ -21,6 +21,25 @@ PetscErrorCode MatTCGetBlocks(Mat A, PetscInt *num, Mat blocks[2])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* MatResetHash() gives a parallel matrix of the GPU blocks of the host (PETSc 3.26.1), which stay there */
+PetscErrorCode MatTCMoveBlocks(Mat A, const MatTCParent *parent)
+{
+  Mat       blocks[2];
+  PetscInt  num = 0;
+  PetscBool host, bound;
+
+  PetscFunctionBegin;
+  if (parent->cuda) PetscCall(MatTCGetBlocks(A, &num, blocks));
+  for (PetscInt i = 0; i < num; i++) {
+    PetscCall(PetscObjectTypeCompare((PetscObject)blocks[i], MATSEQAIJ, &host));
+    if (!host) continue;
+    PetscCall(MatConvert(blocks[i], MATSEQAIJCUSPARSE, MAT_INPLACE_MATRIX, &blocks[i]));
+    PetscCall(MatBoundToCPU(A, &bound));
+    PetscCall(MatBindToCPU(blocks[i], bound));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Makes the blocks of a parallel matrix ours, with its settings; they may not know its block size */
 PetscErrorCode MatTCEnsureBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc)
 {

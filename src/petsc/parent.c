@@ -152,9 +152,15 @@ static struct {
 } propagation = {PETSC_TRUE, PETSC_FALSE};
 
 #if PetscDefined(HAVE_CUDA)
-/* Converting to the parent's name stays PETSc's affair: our conversion asks for just that */
+/*
+  Converting to the parent's name stays PETSc's affair: our conversion asks for just that. Off-diagonal blocks are assembled once before their columns are renumbered (MatAssemblyEnd_MPI_Hash()),
+  and nobody tells the GPU that they have been: where there are such blocks nothing is to be packed at an assembly but by that of the parallel matrix.
+*/
 static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
 {
+  Mat_AIJTCCUSPARSE *tc;
+  PetscMPIInt        world_size;
+
   PetscFunctionBegin;
   if (MatTCIsProduct(A)) {
     PetscCall(MatTCFinishLoading());
@@ -162,6 +168,9 @@ static PetscErrorCode MatTCCreatePropagated(Mat A, const MatTCParent *parent)
   }
   PetscCall((*parent->create)(A));
   PetscCall(MatTCInstall(A, NULL));
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &world_size));
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc && !parent->mpi && world_size > 1) tc->settings.eager = PETSC_FALSE;
   PetscCall(MatSetOperation(A, MATOP_CONVERT_FROM, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

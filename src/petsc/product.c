@@ -5,22 +5,32 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* What the parent does with this product; nothing where it is known to be wrong, then PETSc multiplies column by column */
+/* Is what the parent does with A and a dense matrix known to be wrong? Then PETSc multiplies column by column */
+static PetscErrorCode MatTCParentIsWrong(Mat A, const MatTCParent *parent, Mat C, PetscBool *wrong)
+{
+  PetscBool bound;
+
+  PetscFunctionBegin;
+  *wrong = PETSC_FALSE;
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (parent->cuda && !parent->mpi && !bound) PetscCall(MatTCParentProductIsWrong(A, wrong));
+  if (*wrong) PetscCall(PetscInfo(C, "aijtccusparse does without the product of %s, which is wrong for matrices with many empty rows in this release of PETSc\n", parent->type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the parent does with this product, if anything; bound to the CPU, where PETSc has A B and A^T B column by column alone, what MATSEQAIJ does */
 PetscErrorCode MatTCParentProduct(Mat A, const MatTCParent *parent, Mat C)
 {
   Mat       B;
-  PetscBool bound, wrong = PETSC_FALSE;
+  PetscBool bound, wrong;
   char      name[128];
   PetscErrorCode (*f)(Mat) = NULL;
 
   PetscFunctionBegin;
   PetscCall(MatProductGetMats(C, NULL, &B, NULL));
   PetscCall(MatBoundToCPU(A, &bound));
-  if (parent->cuda && !parent->mpi && !bound) PetscCall(MatTCParentProductIsWrong(A, &wrong));
-  if (wrong) {
-    PetscCall(PetscInfo(C, "aijtccusparse does without the product of %s, which is wrong for matrices with many empty rows in this release of PETSc\n", parent->type));
-    PetscFunctionReturn(PETSC_SUCCESS);
-  }
+  PetscCall(MatTCParentIsWrong(A, parent, C, &wrong));
+  if (wrong) PetscFunctionReturn(PETSC_SUCCESS);
   for (int i = 0; i < MATTC_NUM_DENSE; i++) {
     PetscBool same;
 
@@ -29,6 +39,8 @@ PetscErrorCode MatTCParentProduct(Mat A, const MatTCParent *parent, Mat C)
     f = parent->product[parent->cuda && bound][i];
     PetscCall(MatTCProductKey(parent, i, name, sizeof(name)));
     if (!f) PetscCall(PetscObjectQueryFunction((PetscObject)B, name, &f));
+    if (!f && bound && !parent->mpi) PetscCall(PetscSNPrintf(name, sizeof(name), "MatProductSetFromOptions_%s_%s_C", MATSEQAIJ, MatTCDenseType(parent, i)));
+    if (!f && bound && !parent->mpi) PetscCall(PetscObjectQueryFunction((PetscObject)B, name, &f));
   }
   if (f) PetscCall((*f)(C));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -141,6 +153,11 @@ PetscErrorCode MatTCProductOfOperands(MatProductType type, Mat A, Mat B, Mat C, 
     D->ops->productsymbolic = NULL;
     PetscCall(MatTCParentOf(A, &parent));
     PetscCall(MatTCParentProduct(A, parent, D));
+    if (!D->ops->productsymbolic) { /* what PETSc does with any matrix */
+      PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_NOTHING));
+      PetscCall(MatProductSetFromOptions(D));
+      PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_OURS));
+    }
   }
   PetscCall(MatProductSymbolic(D));
   PetscCheck(!failed || D->ops->productnumeric != MatProductNumeric_AIJTCCUSPARSE, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "A product that failed is ours again");
@@ -211,7 +228,7 @@ void MatTCSetProductNumeric(Mat C, MatProductType type, PetscErrorCode (*f)(Mat)
 
 /*
   The array of a new C. On the GPU PETSc would ask the driver for it and fill it with zeros, which takes longer than many a product: it comes from the pool of the backend
-  and is PETSc's from then on. Not where there are other processes: libraries that pass device memory on to them want it from the driver.
+  and is PETSc's from then on. Not where there are other processes: libraries that pass device memory on to them want it from the driver. Nor where the host multiplies, though C be one of the GPU.
 */
 static PetscErrorCode MatTCProductSetUp(Mat C, const tc_backend *backend, size_t elements)
 {
@@ -222,7 +239,7 @@ static PetscErrorCode MatTCProductSetUp(Mat C, const tc_backend *backend, size_t
   PetscFunctionBegin;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
   PetscCall(PetscObjectTypeCompare((PetscObject)C, MATSEQDENSECUDA, &cuda));
-  if (cuda && size == 1 && elements > 0 && backend->alloc(elements * sizeof(PetscScalar), &array) == TC_OK) PetscCall(MatTCDenseGiveArray(C, (PetscScalar *)array));
+  if (cuda && size == 1 && backend != tc_backend_host() && elements > 0 && backend->alloc(elements * sizeof(PetscScalar), &array) == TC_OK) PetscCall(MatTCDenseGiveArray(C, (PetscScalar *)array));
   PetscCall(MatSetUp(C));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -258,6 +275,27 @@ static PetscErrorCode MatProductSymbolic_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  The parent's. Within A B C its result has the function of dense matrices for what comes last (PETSc 3.26.1), which turns a sparse operand, the user's, into a dense one in place.
+*/
+static PetscErrorCode MatProductSymbolic_LeftToParent(Mat C)
+{
+  Mat                A;
+  MatProductType     type;
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatProductGetMats(C, &A, NULL, NULL));
+  PetscCall(MatProductGetType(C, &type));
+  PetscCall(MatTCParentOf(A, &parent));
+  C->ops->productsymbolic = NULL;
+  PetscCall(MatTCParentProduct(A, parent, C));
+  PetscCheck(C->ops->productsymbolic, PetscObjectComm((PetscObject)C), PETSC_ERR_PLIB, "The product %s of %s is gone", MatProductTypes[type], parent->type);
+  PetscCall((*C->ops->productsymbolic)(C));
+  MatTCSetProductNumeric(C, type, C->ops->productnumeric);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What MatProductSetFromOptions() finds */
 PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
 {
@@ -285,5 +323,6 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   }
   if (ours) C->ops->productsymbolic = MatProductSymbolic_AIJTCCUSPARSE;
   else PetscCall(MatTCParentProduct(A, parent, C));
+  if (!ours && parent->cuda && !parent->mpi && (type == MATPRODUCT_AB || type == MATPRODUCT_AtB || type == MATPRODUCT_ABt) && C->ops->productsymbolic) C->ops->productsymbolic = MatProductSymbolic_LeftToParent;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

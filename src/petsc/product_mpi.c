@@ -123,8 +123,11 @@ static PetscErrorCode MatTCAddGhosts(const MatTCParallel *P, Vec rows, PetscInt 
   PetscCall(MatTCProductIsOurs(P->off_diagonal, tc, MATPRODUCT_ABt, n, &ours));
   PetscCall(MatTCColumnsGet(P->local_c, first, n, &args.C));
   if (ours) {
-    const PetscBool host = (PetscBool)(P->backend == tc_backend_host());
+    const tc_backend *backend; /* the block's own: it may be bound to the CPU where the parallel matrix is not */
+    PetscBool         host;
 
+    PetscCall(MatTCCurrentBackend(P->off_diagonal, tc->parent, &backend));
+    host   = (PetscBool)(backend == tc_backend_host());
     args.m = (int32_t)m;
     PetscCall(host ? VecGetArrayRead(rows, &args.rows) : VecGetArrayReadAndMemType(rows, &args.rows, &type));
     args.rows_on_device = (PetscBool)PetscMemTypeDevice(type);
