@@ -124,6 +124,8 @@ static PetscErrorCode TestWalk(PetscInt seed, PetscInt n, PetscInt steps)
   PetscFunctionBeginUser;
   while (MatRandomOperationAt(num)) num++;
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_defer", seed % 2 ? "true" : "false"));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_eager", seed % 5 == 2 ? "true" : "false"));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_spmm", seed % 5 == 3 ? "cusparse" : "auto"));
   PetscCall(MatRandomCreate(&W, W.A));
   for (; step < steps && so; step++) {
     const MatRandomOperation *const operation = MatRandomOperationAt(MatRandomDraw(&W, num));

@@ -1,5 +1,5 @@
 /*
-  What mat_random.c, the walk, and mat_random_operations.c, the operations it is made of, share.
+  What mat_random.c, the walk, and mat_random_operations.c and mat_random_host.c, the operations it is made of, share.
 */
 #pragma once
 #include "mat_util.h"
@@ -33,6 +33,9 @@ PetscErrorCode MatRandomFill(Vec, uint64_t);
 PetscErrorCode MatRandomMultiply(Walk *, const Mat[], Form, PetscBool turned);
 PetscErrorCode MatRandomCompareDense(Walk *, Mat, Mat);
 
+/* Rows of a number get five entries each, near the diagonal or anywhere, by whatever process, on both sides */
+PetscErrorCode MatRandomAddEntries(Walk *, const Mat[], PetscInt);
+
 /* Both sides get the same new matrix; new values in the pattern they have and beside it; products that are kept are forgotten */
 PetscErrorCode MatRandomCreate(Walk *, Mat[]);
 PetscErrorCode MatRandomNewEntries(Walk *);
@@ -43,5 +46,6 @@ typedef struct {
   PetscErrorCode (*run)(Walk *);
 } MatRandomOperation;
 
-/* Operation i, or NULL behind the last one */
+/* Operation i, or NULL behind the last one; of mat_random_host.c alone */
 const MatRandomOperation *MatRandomOperationAt(PetscInt);
+const MatRandomOperation *MatRandomHostOperationAt(PetscInt);

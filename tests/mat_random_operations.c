@@ -94,8 +94,7 @@ static PetscErrorCode SparseProduct(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* `rows` rows get five entries each, near the diagonal or anywhere, by whatever process */
-static PetscErrorCode AddEntries(Walk *W, const Mat A[], PetscInt rows)
+PetscErrorCode MatRandomAddEntries(Walk *W, const Mat A[], PetscInt rows)
 {
   PetscMPIInt rank, size;
 
@@ -133,7 +132,7 @@ PetscErrorCode MatRandomCreate(Walk *W, Mat A[])
     PetscCall(MatSetType(A[s], s == OURS ? MATAIJTCCUSPARSE : MATAIJ));
     PetscCall(MatSetUp(A[s]));
   }
-  PetscCall(AddEntries(W, A, 1 + MatRandomDraw(W, 3 * W->n)));
+  PetscCall(MatRandomAddEntries(W, A, 1 + MatRandomDraw(W, 3 * W->n)));
   for (int s = 0; s < NUM_SIDES && size > 1; s++) PetscCall(MatShift(A[s], 1.0));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -142,7 +141,7 @@ static PetscErrorCode MoreEntries(Walk *W)
 {
   PetscFunctionBeginUser;
   PetscCall(MatRandomForgetProducts(W, PETSC_TRUE));
-  PetscCall(AddEntries(W, W->A, 1 + MatRandomDraw(W, 5)));
+  PetscCall(MatRandomAddEntries(W, W->A, 1 + MatRandomDraw(W, 5)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -151,7 +150,7 @@ PetscErrorCode MatRandomNewEntries(Walk *W)
   PetscFunctionBeginUser;
   PetscCall(MatRandomForgetProducts(W, PETSC_TRUE));
   for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatZeroEntries(W->A[s]));
-  PetscCall(AddEntries(W, W->A, 2 * W->n));
+  PetscCall(MatRandomAddEntries(W, W->A, 2 * W->n));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -322,5 +321,7 @@ static const MatRandomOperation operations[] = {
 
 const MatRandomOperation *MatRandomOperationAt(PetscInt i)
 {
-  return i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(operations) ? &operations[i] : NULL;
+  const PetscInt num = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(operations);
+
+  return i < num ? &operations[i] : MatRandomHostOperationAt(i - num);
 }

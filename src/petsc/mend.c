@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* All values of a sequential matrix have been written on the host, or are about to be: those of the GPU count no longer */
+/* All values of a sequential matrix have been written on the host: those of the GPU count no longer */
 PetscErrorCode MatTCHostIsWritten(Mat A)
 {
   PetscScalar *values;
@@ -14,7 +14,18 @@ PetscErrorCode MatTCHostIsWritten(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Of a sequential matrix, which it is assembled into: told before, since the new pattern may be used before the parent is back */
+/* The same where the host is going to change some of them, or may fail to */
+static PetscErrorCode MatTCFetchToChange(Mat A)
+{
+  PetscScalar *values;
+
+  PetscFunctionBegin;
+  PetscCall(MatSeqAIJGetArray(A, &values));
+  PetscCall(MatSeqAIJRestoreArray(A, &values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Into a sequential matrix that is assembled; before, since the new pattern may be used before the parent is back */
 PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat A, PetscViewer viewer)
 {
   PetscErrorCodeFn *f;
@@ -23,7 +34,7 @@ PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat A, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_LOAD, &f));
   PetscCall(MatAssembled(A, &assembled));
-  if (assembled) PetscCall(MatTCHostIsWritten(A));
+  if (assembled) PetscCall(MatTCFetchToChange(A));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscViewer))f)(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -38,12 +49,7 @@ PetscErrorCode MatEliminateZeros_AIJTCCUSPARSE(Mat A, PetscBool keep)
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_ELIMINATE_ZEROS, &f));
   PetscCall(MatTCGetBlocks(A, &num, blocks));
-  for (PetscInt i = 0; i < num; i++) {
-    PetscScalar *values;
-
-    PetscCall(MatSeqAIJGetArray(blocks[i], &values));
-    PetscCall(MatSeqAIJRestoreArray(blocks[i], &values));
-  }
+  for (PetscInt i = 0; i < num; i++) PetscCall(MatTCFetchToChange(blocks[i]));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscBool))f)(A, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -304,12 +304,13 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   Mat                A, B;
   MatProductType     type;
   PetscInt           inner, m, n;
-  PetscBool          ours;
+  PetscBool          ours, bound;
 
   PetscFunctionBegin;
   PetscCall(MatProductGetMats(C, &A, &B, NULL));
   PetscCall(MatProductGetType(C, &type));
   PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatBoundToCPU(A, &bound));
   PetscCall(MatIsAIJTCCUSPARSE(A, &ours)); /* PETSc copies composed functions to factors and submatrices */
   PetscCall(MatTCContextGet(A, &tc));
   if (ours && parent->mpi) {
@@ -323,6 +324,6 @@ PetscErrorCode MatProductSetFromOptions_AIJTCCUSPARSE(Mat C)
   }
   if (ours) C->ops->productsymbolic = MatProductSymbolic_AIJTCCUSPARSE;
   else PetscCall(MatTCParentProduct(A, parent, C));
-  if (!ours && parent->cuda && !parent->mpi && (type == MATPRODUCT_AB || type == MATPRODUCT_AtB || type == MATPRODUCT_ABt) && C->ops->productsymbolic) C->ops->productsymbolic = MatProductSymbolic_LeftToParent;
+  if (!ours && parent->cuda && !parent->mpi && !bound && (type == MATPRODUCT_AB || type == MATPRODUCT_AtB || type == MATPRODUCT_ABt) && C->ops->productsymbolic) C->ops->productsymbolic = MatProductSymbolic_LeftToParent;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,0 +1,240 @@
+/*
+  Operations of random walks that PETSc does on the host whatever the GPU has, or by which it comes to do something else with a matrix than it seems. Most work on copies.
+*/
+#include "mat_random.h"
+#include <unistd.h>
+
+static PetscErrorCode Copy(const Walk *W, Mat X[])
+{
+  PetscFunctionBeginUser;
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDuplicate(W->A[s], MAT_COPY_VALUES, &X[s]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Destroy(Mat X[])
+{
+  PetscFunctionBeginUser;
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroy(&X[s]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Both(Walk *W, const Mat X[])
+{
+  PetscFunctionBeginUser;
+  PetscCall(MatRandomMultiply(W, X, PRODUCT, PETSC_FALSE));
+  PetscCall(MatRandomMultiply(W, X, SUM, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MatLoad() into a matrix whose newest values are the GPU's */
+static PetscErrorCode Load(Walk *W)
+{
+  char        name[PETSC_MAX_PATH_LEN];
+  PetscViewer viewer;
+  Mat         X[NUM_SIDES];
+  long        id = (long)getpid();
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Bcast(&id, 1, MPI_LONG, 0, PETSC_COMM_WORLD));
+  PetscCall(PetscGetTmp(PETSC_COMM_WORLD, name, sizeof(name)));
+  PetscCall(PetscSNPrintf(name + strlen(name), sizeof(name) - strlen(name), "/mat_random_%ld", id));
+  PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_WRITE, &viewer));
+  PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+  PetscCall(MatView(W->A[OURS], viewer));
+  PetscCall(PetscViewerDestroy(&viewer));
+  PetscCall(Copy(W, X));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatScale(X[s], 3.0));
+    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_READ, &viewer));
+    PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+    PetscCall(MatLoad(X[s], viewer));
+    PetscCall(PetscViewerDestroy(&viewer));
+  }
+  PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
+  if (PetscGlobalRank == 0) (void)unlink(name);
+  PetscCall(Both(W, X));
+  PetscCall(Destroy(X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Every second row and column for each process on its own, then again with other values */
+static PetscErrorCode Submatrices(Walk *W)
+{
+  Mat *S[NUM_SIDES], first[NUM_SIDES];
+  IS   rows;
+
+  PetscFunctionBeginUser;
+  PetscCall(ISCreateStride(PETSC_COMM_SELF, (W->n + 1) / 2, 0, 2, &rows));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatCreateSubMatrices(W->A[s], 1, &rows, &rows, MAT_INITIAL_MATRIX, &S[s]));
+    first[s] = S[s][0];
+  }
+  PetscCall(Both(W, first));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatScale(W->A[s], -1.0));
+    PetscCall(MatScale(first[s], 3.0));
+    PetscCall(MatCreateSubMatrices(W->A[s], 1, &rows, &rows, MAT_REUSE_MATRIX, &S[s]));
+  }
+  PetscCall(Both(W, first));
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroySubMatrices(1, &S[s]));
+  PetscCall(ISDestroy(&rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Rows that became zero leave the pattern */
+static PetscErrorCode EliminateZeros(Walk *W)
+{
+  const uint64_t seed = MatRandomMix(W->state);
+  Mat            X[NUM_SIDES];
+
+  PetscFunctionBeginUser;
+  PetscCall(Copy(W, X));
+  PetscCall(Both(W, X));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    Vec          left;
+    PetscScalar *factors;
+    PetscInt     begin, end;
+
+    PetscCall(MatCreateVecs(X[s], NULL, &left));
+    PetscCall(VecGetOwnershipRange(left, &begin, &end));
+    PetscCall(VecGetArrayWrite(left, &factors));
+    for (PetscInt i = begin; i < end; i++) factors[i - begin] = (PetscScalar)(MatRandomMix(seed + (uint64_t)i) % 2);
+    PetscCall(VecRestoreArrayWrite(left, &factors));
+    PetscCall(MatDiagonalScale(X[s], left, NULL));
+    PetscCall(VecDestroy(&left));
+    PetscCall(MatEliminateZeros(X[s], PETSC_FALSE));
+  }
+  PetscCall(Both(W, X));
+  PetscCall(Destroy(X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Y += f X with few rows that have entries, those of X among those of Y */
+static PetscErrorCode AddSubset(Walk *W)
+{
+  const PetscScalar factor = MatRandomNumber(W);
+  Mat               X[NUM_SIDES], Y[NUM_SIDES];
+
+  PetscFunctionBeginUser;
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatCreate(PETSC_COMM_WORLD, &Y[s]));
+    PetscCall(MatSetSizes(Y[s], PETSC_DECIDE, PETSC_DECIDE, W->n, W->n));
+    PetscCall(MatSetType(Y[s], s == OURS ? MATAIJTCCUSPARSE : MATAIJ));
+    PetscCall(MatSetUp(Y[s]));
+  }
+  PetscCall(MatRandomAddEntries(W, Y, 1 + W->n / 8));
+  PetscCall(Both(W, Y));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatDuplicate(Y[s], MAT_COPY_VALUES, &X[s]));
+    PetscCall(MatAXPY(Y[s], factor, X[s], SUBSET_NONZERO_PATTERN));
+  }
+  PetscCall(Both(W, Y));
+  PetscCall(Destroy(X));
+  PetscCall(Destroy(Y));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Entries as of a new matrix. On the GPU a parallel matrix stays there. */
+static PetscErrorCode ResetHash(Walk *W)
+{
+  Mat       X[NUM_SIDES], block;
+  PetscBool before, after;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatRandomCreate(W, X));
+  PetscCall(Both(W, X));
+  PetscCall(MatTestIsCUDA(X[OURS], &before));
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatResetHash(X[s]));
+  PetscCall(MatRandomAddEntries(W, X, 2 * W->n));
+  PetscCall(Both(W, X));
+  PetscCall(MatTestBlock(X[OURS], &block));
+  PetscCall(MatTestIsCUDA(block, &after));
+  W->same = (PetscBool)(W->same && before == after);
+  PetscCall(Destroy(X));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of sums that are integers */
+static PetscErrorCode Norms(Walk *W)
+{
+  static const NormType types[] = {NORM_1, NORM_INFINITY};
+
+  PetscFunctionBeginUser;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(types); i++) {
+    PetscReal norm[NUM_SIDES];
+
+    for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatNorm(W->A[s], types[i], &norm[s]));
+    W->same = (PetscBool)(W->same && norm[OURS] == norm[THEIRS]);
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode CreateDense(Walk *W, Mat like, PetscInt columns, Mat *B)
+{
+  const uint64_t seed = MatRandomMix(W->state);
+  PetscScalar   *b;
+  PetscInt       m, begin, lda;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatGetLocalSize(like, &m, NULL));
+  PetscCall(MatGetOwnershipRange(like, &begin, NULL));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, B));
+  PetscCall(MatDenseGetLDA(*B, &lda));
+  PetscCall(MatDenseGetArrayWrite(*B, &b));
+  for (PetscInt j = 0; j < columns; j++) {
+    for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % 7) - 3);
+  }
+  PetscCall(MatDenseRestoreArrayWrite(*B, &b));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A A B, of which PETSc makes two products; afterwards A is still what it was */
+static PetscErrorCode Three(Walk *W)
+{
+  Mat X[NUM_SIDES], C[NUM_SIDES], B;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatRandomCreate(W, X));
+  PetscCall(CreateDense(W, X[OURS], 1 + MatRandomDraw(W, 6), &B));
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatMatMatMult(X[s], X[s], B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C[s]));
+  PetscCall(MatRandomCompareDense(W, C[OURS], C[THEIRS]));
+  PetscCall(Both(W, X));
+  PetscCall(Destroy(C));
+  PetscCall(Destroy(X));
+  PetscCall(MatDestroy(&B));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A^T B and A B^T of one process with a B of the GPU if there is one, A bound to the CPU or not */
+static PetscErrorCode DenseOfDevice(Walk *W)
+{
+  PetscErrorCode (*const products[])(Mat, Mat, MatReuse, PetscReal, Mat *) = {MatTransposeMatMult, MatMatTransposeMult};
+  Mat         B[NUM_SIDES], C[NUM_SIDES];
+  PetscMPIInt size;
+  PetscBool   cuda;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTestHasCUDA(&cuda));
+  for (int turned = 0; turned < 2; turned++) {
+    PetscCall(CreateDense(W, W->A[OURS], 1 + MatRandomDraw(W, 6), &B[THEIRS]));
+    if (turned) PetscCall(MatTranspose(B[THEIRS], MAT_INPLACE_MATRIX, &B[THEIRS]));
+    PetscCall(MatConvert(B[THEIRS], cuda ? MATDENSECUDA : MATDENSE, MAT_INITIAL_MATRIX, &B[OURS]));
+    for (int s = 0; s < NUM_SIDES; s++) PetscCall(products[turned](W->A[s], B[s], MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C[s]));
+    PetscCall(MatRandomCompareDense(W, C[OURS], C[THEIRS]));
+    PetscCall(Destroy(C));
+    PetscCall(Destroy(B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static const MatRandomOperation operations[] = {
+  {"MatLoad", Load}, {"submatrices of each process", Submatrices}, {"MatEliminateZeros", EliminateZeros}, {"MatAXPY of a subset", AddSubset}, {"MatResetHash", ResetHash}, {"norms", Norms}, {"A A B", Three},
+  {"A^T B and A B^T, B of the GPU", DenseOfDevice},
+};
+
+const MatRandomOperation *MatRandomHostOperationAt(PetscInt i)
+{
+  return i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(operations) ? &operations[i] : NULL;
+}
