@@ -116,7 +116,7 @@ static PetscErrorCode KeepSmall(Walk *W)
 
 static PetscErrorCode TestWalk(PetscInt seed, PetscInt n, PetscInt steps)
 {
-  Walk        W    = {.state = MatRandomMix((uint64_t)seed), .n = n, .same = PETSC_TRUE};
+  Walk        W    = {.state = MatRandomMix((uint64_t)seed), .n = n, .same = PETSC_TRUE, .petsc_multiplies = (PetscBool)(seed % 5 == 3)};
   const char *last = "creation";
   PetscBool   ours = PETSC_TRUE;
   PetscInt    step = 0, so = 1, num = 0;
@@ -125,7 +125,7 @@ static PetscErrorCode TestWalk(PetscInt seed, PetscInt n, PetscInt steps)
   while (MatRandomOperationAt(num)) num++;
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_defer", seed % 2 ? "true" : "false"));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_eager", seed % 5 == 2 ? "true" : "false"));
-  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_spmm", seed % 5 == 3 ? "cusparse" : "auto"));
+  PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_spmm", W.petsc_multiplies ? "cusparse" : "auto"));
   PetscCall(MatRandomCreate(&W, W.A));
   for (; step < steps && so; step++) {
     const MatRandomOperation *const operation = MatRandomOperationAt(MatRandomDraw(&W, num));

@@ -12,6 +12,7 @@ typedef struct {
   Mat       A[NUM_SIDES], earlier[NUM_SIDES]; /* earlier: NULL, or what Duplicate() left behind */
   Mat       B, product, transposed;           /* A B and A^T B, kept to be used again, or NULL */
   PetscBool same;
+  PetscBool petsc_multiplies; /* products with dense blocks are PETSc's */
 } Walk;
 
 /* z = A x, y + A x, y - A x or y += A x */

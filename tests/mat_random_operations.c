@@ -12,14 +12,14 @@ static PetscErrorCode Vectors(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Products of an earlier pattern can be used again by one process only: PETSc's own ones of a parallel matrix keep what they send to whom */
+/* Products of an earlier pattern can be used again by one process only: PETSc's own ones of a parallel matrix keep what they send to whom, on the GPU those of a sequential one its rows */
 PetscErrorCode MatRandomForgetProducts(Walk *W, PetscBool same_matrix)
 {
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  if (same_matrix && size == 1) PetscFunctionReturn(PETSC_SUCCESS);
+  if (same_matrix && size == 1 && !W->petsc_multiplies) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatDestroy(&W->product));
   PetscCall(MatDestroy(&W->transposed));
   PetscFunctionReturn(PETSC_SUCCESS);
