@@ -142,6 +142,7 @@ static PetscErrorCode TestWalk(PetscInt seed, PetscInt n, PetscInt steps)
     PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &so, 1, MPIU_INT, MPI_MIN, PETSC_COMM_WORLD));
   }
   PetscCall(MatTestFact((PetscBool)so, "walk %" PetscInt_FMT ", %" PetscInt_FMT " rows: %" PetscInt_FMT " operations, the last %s%s", seed, n, step, last, so ? "" : ours ? ": DIFFERENT" : ": NOT OUR TYPE ANY MORE"));
+  PetscCall(PetscOptionsClearValue(NULL, "-matproduct_batch_size")); // nobody reads it on one process
   PetscCall(MatRandomForgetProducts(&W, PETSC_FALSE));
   PetscCall(MatDestroy(&W.B));
   for (int s = 0; s < NUM_SIDES; s++) {
