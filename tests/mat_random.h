@@ -37,6 +37,9 @@ PetscErrorCode MatRandomCompareDense(Walk *, Mat, Mat);
 /* Rows of a number get five entries each, near the diagonal or anywhere, by whatever process, on both sides */
 PetscErrorCode MatRandomAddEntries(Walk *, const Mat[], PetscInt);
 
+/* A dense matrix of the host, its rows like those of a matrix: a number of columns, of integers, the last number at most */
+PetscErrorCode MatRandomCreateDense(Walk *, Mat, PetscInt, PetscInt, Mat *);
+
 /* Both sides get the same new matrix; new values in the pattern they have and beside it; products that are kept are forgotten */
 PetscErrorCode MatRandomCreate(Walk *, Mat[]);
 PetscErrorCode MatRandomNewEntries(Walk *);

@@ -169,25 +169,6 @@ static PetscErrorCode Norms(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode CreateDense(Walk *W, Mat like, PetscInt columns, Mat *B)
-{
-  const uint64_t seed = MatRandomMix(W->state);
-  PetscScalar   *b;
-  PetscInt       m, begin, lda;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatGetLocalSize(like, &m, NULL));
-  PetscCall(MatGetOwnershipRange(like, &begin, NULL));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, B));
-  PetscCall(MatDenseGetLDA(*B, &lda));
-  PetscCall(MatDenseGetArrayWrite(*B, &b));
-  for (PetscInt j = 0; j < columns; j++) {
-    for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % 7) - 3);
-  }
-  PetscCall(MatDenseRestoreArrayWrite(*B, &b));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* A A B, of which PETSc makes two products; afterwards A is still what it was */
 static PetscErrorCode Three(Walk *W)
 {
@@ -195,7 +176,7 @@ static PetscErrorCode Three(Walk *W)
 
   PetscFunctionBeginUser;
   PetscCall(MatRandomCreate(W, X));
-  PetscCall(CreateDense(W, X[OURS], 1 + MatRandomDraw(W, 6), &B));
+  PetscCall(MatRandomCreateDense(W, X[OURS], 1 + MatRandomDraw(W, 6), 3, &B));
   for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatMatMatMult(X[s], X[s], B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C[s]));
   PetscCall(MatRandomCompareDense(W, C[OURS], C[THEIRS]));
   PetscCall(Both(W, X));
@@ -218,7 +199,7 @@ static PetscErrorCode DenseOfDevice(Walk *W)
   if (size > 1) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTestHasCUDA(&cuda));
   for (int turned = 0; turned < 2; turned++) {
-    PetscCall(CreateDense(W, W->A[OURS], 1 + MatRandomDraw(W, 6), &B[THEIRS]));
+    PetscCall(MatRandomCreateDense(W, W->A[OURS], 1 + MatRandomDraw(W, 6), 3, &B[THEIRS]));
     if (turned) PetscCall(MatTranspose(B[THEIRS], MAT_INPLACE_MATRIX, &B[THEIRS]));
     PetscCall(MatConvert(B[THEIRS], cuda ? MATDENSECUDA : MATDENSE, MAT_INITIAL_MATRIX, &B[OURS]));
     for (int s = 0; s < NUM_SIDES; s++) PetscCall(products[turned](W->A[s], B[s], MAT_INITIAL_MATRIX, PETSC_DETERMINE, &C[s]));

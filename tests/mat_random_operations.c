@@ -25,25 +25,22 @@ PetscErrorCode MatRandomForgetProducts(Walk *W, PetscBool same_matrix)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Up to 20 columns of integers */
-static PetscErrorCode CreateBlock(Walk *W)
+PetscErrorCode MatRandomCreateDense(Walk *W, Mat like, PetscInt columns, PetscInt most, Mat *B)
 {
-  const uint64_t seed    = MatRandomMix(W->state);
-  const PetscInt columns = 1 + MatRandomDraw(W, 20);
+  const uint64_t seed = MatRandomMix(W->state);
   PetscScalar   *b;
   PetscInt       m, begin, lda;
 
   PetscFunctionBeginUser;
-  PetscCall(MatDestroy(&W->B));
-  PetscCall(MatGetLocalSize(W->A[OURS], &m, NULL));
-  PetscCall(MatGetOwnershipRange(W->A[OURS], &begin, NULL));
-  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, &W->B));
-  PetscCall(MatDenseGetLDA(W->B, &lda));
-  PetscCall(MatDenseGetArrayWrite(W->B, &b));
+  PetscCall(MatGetLocalSize(like, &m, NULL));
+  PetscCall(MatGetOwnershipRange(like, &begin, NULL));
+  PetscCall(MatCreateDense(PETSC_COMM_WORLD, m, PETSC_DECIDE, W->n, columns, NULL, B));
+  PetscCall(MatDenseGetLDA(*B, &lda));
+  PetscCall(MatDenseGetArrayWrite(*B, &b));
   for (PetscInt j = 0; j < columns; j++) {
-    for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % 17) - 8);
+    for (PetscInt i = 0; i < m; i++) b[i + j * lda] = (PetscScalar)((PetscInt)(MatRandomMix(seed + (uint64_t)((begin + i) * columns + j)) % (uint64_t)(2 * most + 1)) - most);
   }
-  PetscCall(MatDenseRestoreArrayWrite(W->B, &b));
+  PetscCall(MatDenseRestoreArrayWrite(*B, &b));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -55,7 +52,10 @@ static PetscErrorCode MultiplyBlock(Walk *W, PetscBool turned)
   Mat        theirs;
 
   PetscFunctionBeginUser;
-  if (!W->product && !W->transposed) PetscCall(CreateBlock(W));
+  if (!W->product && !W->transposed) {
+    PetscCall(MatDestroy(&W->B));
+    PetscCall(MatRandomCreateDense(W, W->A[OURS], 1 + MatRandomDraw(W, 20), 8, &W->B));
+  }
   PetscCall(multiply(W->A[OURS], W->B, *kept ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_DETERMINE, kept));
   PetscCall(multiply(W->A[THEIRS], W->B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, &theirs));
   PetscCall(MatRandomCompareDense(W, *kept, theirs));
