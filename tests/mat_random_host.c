@@ -26,7 +26,7 @@ static PetscErrorCode Both(Walk *W, const Mat X[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* MatLoad() into a matrix whose newest values are the GPU's */
+/* MatLoad() into matrices whose newest values are the GPU's, assembled or preallocated anew */
 static PetscErrorCode Load(Walk *W)
 {
   char        name[PETSC_MAX_PATH_LEN];
@@ -42,46 +42,74 @@ static PetscErrorCode Load(Walk *W)
   PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
   PetscCall(MatView(W->A[OURS], viewer));
   PetscCall(PetscViewerDestroy(&viewer));
-  PetscCall(Copy(W, X));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    PetscCall(MatScale(X[s], 3.0));
-    PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_READ, &viewer));
-    PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
-    PetscCall(MatLoad(X[s], viewer));
-    PetscCall(PetscViewerDestroy(&viewer));
+  for (int anew = 0; anew < 2; anew++) {
+    PetscCall(Copy(W, X));
+    PetscCall(Both(W, X));
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatScale(X[s], 3.0));
+      if (anew) PetscCall(MatXAIJSetPreallocation(X[s], 1, NULL, NULL, NULL, NULL));
+      PetscCall(PetscViewerBinaryOpen(PETSC_COMM_WORLD, name, FILE_MODE_READ, &viewer));
+      PetscCall(PetscViewerBinarySetSkipInfo(viewer, PETSC_TRUE));
+      PetscCall(MatLoad(X[s], viewer));
+      PetscCall(PetscViewerDestroy(&viewer));
+    }
+    PetscCall(Both(W, X));
+    PetscCall(Destroy(X));
   }
   PetscCallMPI(MPI_Barrier(PETSC_COMM_WORLD));
   if (PetscGlobalRank == 0) (void)unlink(name);
-  PetscCall(Both(W, X));
-  PetscCall(Destroy(X));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* Every second row and column for each process on its own, then again with other values */
 static PetscErrorCode Submatrices(Walk *W)
 {
-  Mat *S[NUM_SIDES], first[NUM_SIDES];
-  IS   rows;
+  PetscErrorCode (*const functions[])(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]) = {MatCreateSubMatrices, MatCreateSubMatricesMPI};
+  Mat        *S[NUM_SIDES], first[NUM_SIDES];
+  IS          rows;
+  PetscMPIInt size;
 
   PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size)); /* sequential matrices have the first function alone */
   PetscCall(ISCreateStride(PETSC_COMM_SELF, (W->n + 1) / 2, 0, 2, &rows));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    PetscCall(MatCreateSubMatrices(W->A[s], 1, &rows, &rows, MAT_INITIAL_MATRIX, &S[s]));
-    first[s] = S[s][0];
+  for (int f = 0; f < (size > 1 ? 2 : 1); f++) {
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(functions[f](W->A[s], 1, &rows, &rows, MAT_INITIAL_MATRIX, &S[s]));
+      first[s] = S[s][0];
+    }
+    PetscCall(Both(W, first));
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatScale(W->A[s], -1.0));
+      PetscCall(MatScale(first[s], 3.0));
+      PetscCall(functions[f](W->A[s], 1, &rows, &rows, MAT_REUSE_MATRIX, &S[s]));
+      first[s] = S[s][0];
+    }
+    PetscCall(Both(W, first));
+    for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroySubMatrices(1, &S[s]));
   }
-  PetscCall(Both(W, first));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    PetscCall(MatScale(W->A[s], -1.0));
-    PetscCall(MatScale(first[s], 3.0));
-    PetscCall(MatCreateSubMatrices(W->A[s], 1, &rows, &rows, MAT_REUSE_MATRIX, &S[s]));
-  }
-  PetscCall(Both(W, first));
-  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroySubMatrices(1, &S[s]));
   PetscCall(ISDestroy(&rows));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Rows that became zero leave the pattern */
+/* Random rows become zero, the same ones for the same seed */
+static PetscErrorCode ZeroSome(Mat A, uint64_t seed)
+{
+  Vec          left;
+  PetscScalar *factors;
+  PetscInt     begin, end;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, NULL, &left));
+  PetscCall(VecGetOwnershipRange(left, &begin, &end));
+  PetscCall(VecGetArrayWrite(left, &factors));
+  for (PetscInt i = begin; i < end; i++) factors[i - begin] = (PetscScalar)(MatRandomMix(seed + (uint64_t)i) % 2);
+  PetscCall(VecRestoreArrayWrite(left, &factors));
+  PetscCall(MatDiagonalScale(A, left, NULL));
+  PetscCall(VecDestroy(&left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Zeros leave the pattern, if there are any, then those of rows that became zero */
 static PetscErrorCode EliminateZeros(Walk *W)
 {
   const uint64_t seed = MatRandomMix(W->state);
@@ -90,29 +118,23 @@ static PetscErrorCode EliminateZeros(Walk *W)
   PetscFunctionBeginUser;
   PetscCall(Copy(W, X));
   PetscCall(Both(W, X));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    Vec          left;
-    PetscScalar *factors;
-    PetscInt     begin, end;
-
-    PetscCall(MatCreateVecs(X[s], NULL, &left));
-    PetscCall(VecGetOwnershipRange(left, &begin, &end));
-    PetscCall(VecGetArrayWrite(left, &factors));
-    for (PetscInt i = begin; i < end; i++) factors[i - begin] = (PetscScalar)(MatRandomMix(seed + (uint64_t)i) % 2);
-    PetscCall(VecRestoreArrayWrite(left, &factors));
-    PetscCall(MatDiagonalScale(X[s], left, NULL));
-    PetscCall(VecDestroy(&left));
-    PetscCall(MatEliminateZeros(X[s], PETSC_FALSE));
+  for (int some = 0; some < 2; some++) {
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatScale(X[s], -1.0));
+      if (some) PetscCall(ZeroSome(X[s], seed));
+      PetscCall(MatEliminateZeros(X[s], PETSC_FALSE));
+    }
+    PetscCall(Both(W, X));
   }
-  PetscCall(Both(W, X));
   PetscCall(Destroy(X));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Y += f X with few rows that have entries, those of X among those of Y */
+/* Y += f X with few rows that have entries, those of X being all or some of those of Y */
 static PetscErrorCode AddSubset(Walk *W)
 {
   const PetscScalar factor = MatRandomNumber(W);
+  const uint64_t    seed   = MatRandomMix(W->state);
   Mat               X[NUM_SIDES], Y[NUM_SIDES];
 
   PetscFunctionBeginUser;
@@ -124,12 +146,18 @@ static PetscErrorCode AddSubset(Walk *W)
   }
   PetscCall(MatRandomAddEntries(W, Y, 1 + W->n / 8));
   PetscCall(Both(W, Y));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    PetscCall(MatDuplicate(Y[s], MAT_COPY_VALUES, &X[s]));
-    PetscCall(MatAXPY(Y[s], factor, X[s], SUBSET_NONZERO_PATTERN));
+  for (int some = 0; some < 2; some++) {
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatDuplicate(Y[s], MAT_COPY_VALUES, &X[s]));
+      if (some) {
+        PetscCall(ZeroSome(X[s], seed));
+        PetscCall(MatEliminateZeros(X[s], PETSC_FALSE));
+      }
+      PetscCall(MatAXPY(Y[s], factor, X[s], SUBSET_NONZERO_PATTERN));
+    }
+    PetscCall(Both(W, Y));
+    PetscCall(Destroy(X));
   }
-  PetscCall(Both(W, Y));
-  PetscCall(Destroy(X));
   PetscCall(Destroy(Y));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

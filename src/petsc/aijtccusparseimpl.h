@@ -35,7 +35,8 @@ typedef struct {
   PetscBool         captured;
   PetscErrorCodeFn *ops[2][MATTC_NUM_OPS]; /* [bound to the CPU][operation] */
   PetscErrorCodeFn *hermitian_transpose_add[2];
-  MatTCCreateGraphFn create_graph;
+  MatTCCreateGraphFn       create_graph;
+  MatTCCreateSubMatricesFn create_submatrices_mpi; /* NULL: it has none */
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
   PetscErrorCode (*product[2][MATTC_NUM_DENSE])(Mat); /* [bound to the CPU][dense type], what MatProduct finds; NULL: with the dense matrix, or nowhere */
@@ -140,7 +141,7 @@ typedef struct {
   int64_t            generation;
   PetscInt           block_size[MATTC_NUM_SIDES]; /* of the rows and columns of the parallel matrix, for a block */
   PetscBool          early_trials, lose_trials; /* for tests: soon, and cuSPARSE wins */
-  MatTCPatternFact   diagonal_wrong; /* is MatGetDiagonal() of the parent on the GPU wrong? */
+  MatTCPatternFact   short_rows;     /* does the parent on the GPU leave out empty rows? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   Mat                blocks;        /* those on the diagonal, inverted by the host; NULL before anybody has asked for them */
   MatTCPatternFact   sent;          /* the pattern that the GPU had when values were last sent by MatTCSendToDevice() */
@@ -209,7 +210,9 @@ PETSC_INTERN PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat, MatType, MatReuse,
 PETSC_INTERN PetscErrorCode MatTCHostIsWritten(Mat);
 PETSC_INTERN PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat, PetscViewer);
 PETSC_INTERN PetscErrorCode MatEliminateZeros_AIJTCCUSPARSE(Mat, PetscBool);
+PETSC_INTERN PetscErrorCode MatCreateSubMatricesMPI_AIJTCCUSPARSE(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
 PETSC_INTERN PetscErrorCode MatAXPY_AIJTCCUSPARSE(Mat, PetscScalar, Mat, MatStructure);
+PETSC_INTERN PetscErrorCode MatTCInstallAXPY(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat, NormType, PetscReal *);
 PETSC_INTERN PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat);
@@ -306,6 +309,8 @@ typedef struct {
   tc_stream            stream; /* on which the device's copy was made */
 } MatTCPattern;
 
+PETSC_INTERN PetscErrorCode MatTCPatternFactGet(Mat, const Mat_AIJTCCUSPARSE *, MatTCPatternFact *, PetscErrorCode (*)(Mat, PetscBool *), PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCLeavesOutRows(Mat, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCGetRowGroup(Mat, const Mat_AIJTCCUSPARSE *, MatTCSideId, int32_t *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetHost(Mat, MatTCPattern *);
 PETSC_INTERN PetscErrorCode MatTCPatternGetSizes(Mat, MatTCPattern *);

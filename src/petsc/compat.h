@@ -50,6 +50,13 @@ static inline MatTCCreateGraphFn *MatTCCreateGraphSlot(Mat A)
   return &A->ops->creategraph;
 }
 
+/* Likewise of MatCreateSubMatricesMPI() */
+typedef PetscErrorCode (*MatTCCreateSubMatricesFn)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+static inline MatTCCreateSubMatricesFn *MatTCCreateSubMatricesMPISlot(Mat A)
+{
+  return &A->ops->createsubmatricesmpi;
+}
+
 /* Is it what a product will give? */
 static inline PetscBool MatTCIsProduct(Mat A)
 {
@@ -129,20 +136,15 @@ static inline PetscErrorCode MatTCHasShortRows(Mat A, PetscBool *are_short)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Products with dense blocks take their offsets for those of all rows before 3.26, and are wrong or fail; so does MatGetDiagonal() since, which may cost the process the device */
+/* MatGetDiagonal() takes the offsets of the others for those of all rows since 3.26, which may cost the process the device */
+#define MATTC_PARENT_DIAGONAL_NEEDS_ROWS PETSC_VERSION_GE(3, 26, 0)
+
+/* Before, products with dense blocks did, and were wrong or failed */
 static inline PetscErrorCode MatTCParentProductIsWrong(Mat A, PetscBool *wrong)
 {
   PetscFunctionBegin;
   *wrong = PETSC_FALSE;
   if (PETSC_VERSION_LT(3, 26, 0)) PetscCall(MatTCHasShortRows(A, wrong));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static inline PetscErrorCode MatTCParentDiagonalIsWrong(Mat A, PetscBool *wrong)
-{
-  PetscFunctionBegin;
-  *wrong = PETSC_FALSE;
-  if (PETSC_VERSION_GE(3, 26, 0)) PetscCall(MatTCHasShortRows(A, wrong));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

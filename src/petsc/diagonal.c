@@ -4,22 +4,6 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* Asked once for each pattern where there is a context */
-static PetscErrorCode MatTCPatternFactGet(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCPatternFact *fact, PetscErrorCode (*find)(Mat, PetscBool *), PetscBool *is)
-{
-  tc_key key;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCGetKey(A, tc, &key));
-  if (!fact->known || !MatTCSamePattern(&fact->key, &key)) {
-    PetscCall((*find)(A, &fact->is));
-    fact->known = PETSC_TRUE;
-    fact->key   = key;
-  }
-  *is = fact->is;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* On the GPU, where the parent's would read beyond its arrays, by what it does when it is bound to the CPU */
 PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
 {
@@ -35,10 +19,7 @@ PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat A, Vec v)
   PetscCall(MatBoundToCPU(A, &bound));
   if (!parent->mpi && parent->cuda && tc) PetscCall(MatTCSendToDevice(A, tc, MatTCGetBackend(PETSC_TRUE))); /* as the parent would */
   if (parent->mpi && tc) PetscCall(MatTCEnsureBlocks(A, tc)); /* the parent asks the diagonal one */
-  else if (!parent->mpi && parent->cuda && !bound && !MatTCIsHostsAlone(A)) {
-    if (tc) PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_wrong, MatTCParentDiagonalIsWrong, &wrong));
-    else PetscCall(MatTCParentDiagonalIsWrong(A, &wrong));
-  }
+  else if (MATTC_PARENT_DIAGONAL_NEEDS_ROWS && !parent->mpi && parent->cuda && !bound && !MatTCIsHostsAlone(A)) PetscCall(MatTCLeavesOutRows(A, &wrong));
   if (wrong) {
     PetscCall(PetscInfo(A, "aijtccusparse takes the diagonal on the host: %s reads beyond its arrays in this release of PETSc where many rows are empty\n", parent->type));
     f = parent->ops[1][MATOP_GET_DIAGONAL];

@@ -179,6 +179,7 @@ static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
   PetscCall((*(PetscErrorCode (*)(Mat, MatAssemblyType))f)(A, type));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc) PetscCall(MatTCInstallView(A, tc));
+  if (tc) PetscCall(MatTCInstallAXPY(A, tc->parent));
   if (tc && tc->parent->mpi && type == MAT_FINAL_ASSEMBLY) PetscCall(MatTCMoveBlocks(A, tc->parent));
   if (!tc || !tc->settings.eager || type != MAT_FINAL_ASSEMBLY) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->parent->mpi) {
@@ -222,7 +223,6 @@ static const struct {
   {MATOP_ZERO_ROWS_COLUMNS,     (PetscErrorCodeFn *)MatZeroRowsColumns_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
   {MATOP_LOAD,                  (PetscErrorCodeFn *)MatLoad_AIJTCCUSPARSE,                PETSC_FALSE, PETSC_FALSE},
   {MATOP_ELIMINATE_ZEROS,       (PetscErrorCodeFn *)MatEliminateZeros_AIJTCCUSPARSE,      PETSC_TRUE,  PETSC_FALSE},
-  {MATOP_AXPY,                  (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE,                PETSC_FALSE, PETSC_FALSE},
   {MATOP_NORM,                  (PetscErrorCodeFn *)MatNorm_AIJTCCUSPARSE,                PETSC_TRUE,  PETSC_FALSE},
   {MATOP_BIND_TO_CPU,           (PetscErrorCodeFn *)MatBindToCPU_AIJTCCUSPARSE,           PETSC_TRUE,  PETSC_FALSE},
   {MATOP_INVERT_BLOCK_DIAGONAL, (PetscErrorCodeFn *)MatInvertBlockDiagonal_AIJTCCUSPARSE, PETSC_TRUE,  PETSC_FALSE},
@@ -265,6 +265,8 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
   }
   if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
   *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
+  if (parent->create_submatrices_mpi) *MatTCCreateSubMatricesMPISlot(A) = MatCreateSubMatricesMPI_AIJTCCUSPARSE;
+  PetscCall(MatTCInstallAXPY(A, parent));
   PetscCall(MatTCInstallSparseProducts(A, parent));
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
@@ -297,6 +299,7 @@ PetscErrorCode MatTCUninstall(Mat A)
   PetscCall(MatBoundToCPU(A, &bound));
   *MatTCHermitianTransposeAddSlot(A) = parent->hermitian_transpose_add[parent->cuda && bound];
   *MatTCCreateGraphSlot(A)           = parent->create_graph;
+  *MatTCCreateSubMatricesMPISlot(A)  = parent->create_submatrices_mpi;
   PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));

@@ -25,7 +25,7 @@ static PetscErrorCode MatTCFetchToChange(Mat A)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Into a sequential matrix that is assembled; before, since the new pattern may be used before the parent is back */
+/* Into a sequential matrix; before, since the new pattern may be used before the parent is back. One that is not assembled has no values that a failure could lose. */
 PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat A, PetscViewer viewer)
 {
   PetscErrorCodeFn *f;
@@ -34,8 +34,40 @@ PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat A, PetscViewer viewer)
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_LOAD, &f));
   PetscCall(MatAssembled(A, &assembled));
-  if (assembled) PetscCall(MatTCFetchToChange(A));
+  PetscCall(assembled ? MatTCFetchToChange(A) : MatTCHostIsWritten(A));
   PetscCall((*(PetscErrorCode (*)(Mat, PetscViewer))f)(A, viewer));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* MatCreateSubMatricesMPI(): submatrices of one process are written on the host where they are used again, as those of MatCreateSubMatrices() are; others are new or tell */
+PetscErrorCode MatCreateSubMatricesMPI_AIJTCCUSPARSE(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
+{
+  const MatTCParent *parent;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall((*parent->create_submatrices_mpi)(A, n, rows, cols, reuse, B));
+  for (PetscInt i = 0; reuse == MAT_REUSE_MATRIX && i < n; i++) {
+    PetscMPIInt size;
+
+    PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)(*B)[i]), &size));
+    if (size == 1) PetscCall(MatTCHostIsWritten((*B)[i]));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has a sequential matrix an entry that is zero? By the values of the host, which are brought up to date */
+static PetscErrorCode MatTCHasZeros(Mat A, PetscBool *has)
+{
+  const PetscScalar *values;
+  MatInfo            info;
+
+  PetscFunctionBegin;
+  *has = PETSC_FALSE;
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
+  PetscCall(MatSeqAIJGetArrayRead(A, &values));
+  for (PetscInt k = 0; k < (PetscInt)info.nz_used && !*has; k++) *has = (PetscBool)(values[k] == 0.0);
+  PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -49,38 +81,77 @@ PetscErrorCode MatEliminateZeros_AIJTCCUSPARSE(Mat A, PetscBool keep)
   PetscFunctionBegin;
   PetscCall(MatTCGetParentOp(A, MATOP_ELIMINATE_ZEROS, &f));
   PetscCall(MatTCGetBlocks(A, &num, blocks));
-  for (PetscInt i = 0; i < num; i++) PetscCall(MatTCFetchToChange(blocks[i]));
+  for (PetscInt i = 0; i < num; i++) {
+    PetscBool has;
+
+    PetscCall(MatTCHasZeros(blocks[i], &has));
+    if (has) PetscCall(MatTCFetchToChange(blocks[i]));
+  }
   PetscCall((*(PetscErrorCode (*)(Mat, PetscBool))f)(A, keep));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Have two sequential matrices the same pattern? */
+static PetscErrorCode MatTCEqualPatterns(Mat X, Mat Y, PetscBool *same)
+{
+  const PetscInt *ix, *jx, *iy, *jy;
+  PetscInt        m, n;
+  PetscBool       done;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetRowIJ(X, 0, PETSC_FALSE, PETSC_FALSE, &m, &ix, &jx, &done));
+  PetscCall(MatGetRowIJ(Y, 0, PETSC_FALSE, PETSC_FALSE, &n, &iy, &jy, &done));
+  PetscCall(PetscArraycmp(ix, iy, m + 1, same));
+  if (*same) PetscCall(PetscArraycmp(jx, jy, ix[m], same));
+  PetscCall(MatRestoreRowIJ(Y, 0, PETSC_FALSE, PETSC_FALSE, &n, &iy, &jy, &done));
+  PetscCall(MatRestoreRowIJ(X, 0, PETSC_FALSE, PETSC_FALSE, &m, &ix, &jx, &done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
-  Y + a X where X has some entries of Y. Of a matrix many of whose rows are empty the GPU has the offsets of the other rows, which cuSPARSE is given for those of all rows, and reads and writes
-  beyond its arrays; the host does it then.
+  Y + a X where one of the two is a matrix of the GPU many of whose rows are empty. For a subset the parent gives cuSPARSE the offsets of the other rows for those of all rows, which reads and writes beyond its arrays;
+  so if the patterns are not the same the host does it. Y or X has this function, or both.
 */
 PetscErrorCode MatAXPY_AIJTCCUSPARSE(Mat Y, PetscScalar a, Mat X, MatStructure structure)
 {
   const MatTCParent *parent;
-  PetscErrorCodeFn  *of_y, *of_x;
-  PetscBool          few = PETSC_FALSE, ours;
+  PetscErrorCodeFn  *f, *of_x;
+  PetscErrorCode     ierr;
+  PetscBool          ours, same;
 
   PetscFunctionBegin;
   PetscCall(MatTCParentOf(Y, &parent));
-  PetscCall(MatTCGetParentOp(Y, MATOP_AXPY, &of_y));
+  PetscCall(MatTCGetParentOp(Y, MATOP_AXPY, &f));
   PetscCall(MatGetOperation(X, MATOP_AXPY, &of_x));
   ours = (PetscBool)(of_x == (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE);
   if (ours) PetscCall(MatTCGetParentOp(X, MATOP_AXPY, &of_x));
-  if (parent->cuda && structure == SUBSET_NONZERO_PATTERN && of_x == of_y) {
-    PetscCall(MatTCHasShortRows(Y, &few));
-    if (!few) PetscCall(MatTCHasShortRows(X, &few));
-    if (few) of_y = parent->ops[1][MATOP_AXPY];
+  if (structure == SUBSET_NONZERO_PATTERN && of_x == f) {
+    PetscCall(MatTCEqualPatterns(X, Y, &same));
+    if (same) structure = SAME_NONZERO_PATTERN;
+    else f = parent->ops[1][MATOP_AXPY];
   }
-  /* the parent looks at both, and goes to the host where they differ, one of them being bound to it */
-  PetscCall(MatSetOperation(Y, MATOP_AXPY, of_y));
+  /* the parent compares those of both, and goes to the host where they differ, one of them being bound to it */
+  PetscCall(MatSetOperation(Y, MATOP_AXPY, f));
   if (ours) PetscCall(MatSetOperation(X, MATOP_AXPY, of_x));
-  PetscCall((*(PetscErrorCode (*)(Mat, PetscScalar, Mat, MatStructure))of_y)(Y, a, X, structure));
-  PetscCall(MatSetOperation(Y, MATOP_AXPY, (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE));
+  ierr = (*(PetscErrorCode (*)(Mat, PetscScalar, Mat, MatStructure))f)(Y, a, X, structure);
+  PetscCall(MatTCInstallAXPY(Y, parent));
   if (ours) PetscCall(MatSetOperation(X, MATOP_AXPY, (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Only where it is needed, by the pattern: the parent goes to the host where it is one matrix's alone, of our type and one that is not, say */
+PetscErrorCode MatTCInstallAXPY(Mat A, const MatTCParent *parent)
+{
+  PetscErrorCodeFn *f;
+  PetscBool         assembled, few = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  if (!parent->cuda || parent->mpi) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAssembled(A, &assembled));
+  if (assembled) PetscCall(MatTCLeavesOutRows(A, &few));
+  PetscCall(MatTCParentOp(A, parent, MATOP_AXPY, &f));
+  PetscCall(MatSetOperation(A, MATOP_AXPY, few ? (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE : f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -89,6 +160,7 @@ PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat A, NormType type, PetscReal *norm)
 {
   const MatTCParent *parent;
   PetscErrorCodeFn  *f;
+  PetscErrorCode     ierr;
   PetscBool          mend;
   Mat                of[2] = {A, NULL};
   char              *kept[2];
@@ -105,11 +177,24 @@ PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat A, NormType type, PetscReal *norm)
     PetscCall(PetscStrallocpy(vec_type, &kept[i]));
     PetscCall(MatSetVecType(of[i], VECSTANDARD));
   }
-  PetscCall((*(PetscErrorCode (*)(Mat, NormType, PetscReal *))f)(A, type, norm));
+  ierr = (*(PetscErrorCode (*)(Mat, NormType, PetscReal *))f)(A, type, norm);
   for (int i = 0; mend && i < 2; i++) {
     PetscCall(MatSetVecType(of[i], kept[i]));
     PetscCall(PetscFree(kept[i]));
   }
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The functions that the parent finds on the blocks of a parallel matrix are ours */
+static PetscErrorCode MatTCParentWithBlocks(Mat A, const MatTCParent **parent)
+{
+  Mat_AIJTCCUSPARSE *tc = NULL;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, parent));
+  if ((*parent)->mpi) PetscCall(MatTCContextGet(A, &tc));
+  if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -119,17 +204,11 @@ PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat A, NormType type, PetscReal *norm)
 PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat A)
 {
   const MatTCParent *parent;
+  const PetscScalar *values;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  if (parent->mpi) {
-    Mat_AIJTCCUSPARSE *tc;
-
-    PetscCall(MatTCContextGet(A, &tc));
-    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
-  } else {
-    const PetscScalar *values;
-
+  PetscCall(MatTCParentWithBlocks(A, &parent));
+  if (!parent->mpi) {
     PetscCall(MatSeqAIJGetArrayRead(A, &values));
     PetscCall(MatSeqAIJRestoreArrayRead(A, &values));
   }
@@ -140,21 +219,12 @@ PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat A)
 PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
 {
   const MatTCParent *parent;
+  PetscScalar       *values = NULL;
 
   PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  if (parent->mpi) {
-    Mat_AIJTCCUSPARSE *tc;
-
-    PetscCall(MatTCContextGet(A, &tc));
-    if (tc) PetscCall(MatTCEnsureBlocks(A, tc));
-    PetscCall((*parent->retrieve_values)(A));
-  } else {
-    PetscScalar *values;
-
-    PetscCall(MatSeqAIJGetArrayWrite(A, &values));
-    PetscCall((*parent->retrieve_values)(A));
-    PetscCall(MatSeqAIJRestoreArrayWrite(A, &values));
-  }
+  PetscCall(MatTCParentWithBlocks(A, &parent));
+  if (!parent->mpi) PetscCall(MatSeqAIJGetArrayWrite(A, &values));
+  PetscCall((*parent->retrieve_values)(A));
+  if (!parent->mpi) PetscCall(MatSeqAIJRestoreArrayWrite(A, &values));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -71,7 +71,8 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
       PetscCall(PetscObjectQueryFunction((PetscObject)fresh, name, &parent->product[bound][dense]));
     }
   }
-  parent->create_graph = *MatTCCreateGraphSlot(fresh);
+  parent->create_graph           = *MatTCCreateGraphSlot(fresh);
+  parent->create_submatrices_mpi = *MatTCCreateSubMatricesMPISlot(fresh);
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatStoreValues_C", &parent->store_values));
   PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatRetrieveValues_C", &parent->retrieve_values));
   PetscCall(MatDestroy(&fresh));

@@ -280,3 +280,31 @@ PetscErrorCode MatTCPatternRestore(Mat A, const tc_backend *backend, MatTCPatter
   if (P->device_row_ptr) PetscCall(MatTCRestoreDevicePattern(A, &P->device_row_ptr, &P->device_col));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+/* Asked once for each pattern where there is a context */
+PetscErrorCode MatTCPatternFactGet(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCPatternFact *fact, PetscErrorCode (*find)(Mat, PetscBool *), PetscBool *is)
+{
+  tc_key key;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetKey(A, tc, &key));
+  if (!fact->known || !MatTCSamePattern(&fact->key, &key)) {
+    PetscCall((*find)(A, &fact->is));
+    fact->known = PETSC_TRUE;
+    fact->key   = key;
+  }
+  *is = fact->is;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Does the parent on the GPU leave out empty rows of a sequential matrix? */
+PetscErrorCode MatTCLeavesOutRows(Mat A, PetscBool *leaves)
+{
+  Mat_AIJTCCUSPARSE *tc;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc) PetscCall(MatTCPatternFactGet(A, tc, &tc->short_rows, MatTCHasShortRows, leaves));
+  else PetscCall(MatTCHasShortRows(A, leaves));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
