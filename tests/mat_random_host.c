@@ -238,9 +238,52 @@ static PetscErrorCode DenseOfDevice(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Entries by coordinates, into a matrix that is bound to the CPU when these are given, when values are, or both, then into a copy */
+static PetscErrorCode Coordinates(Walk *W)
+{
+  enum {
+    MOST = 40
+  };
+  const PetscInt num = 1 + MatRandomDraw(W, MOST);
+
+  PetscFunctionBeginUser;
+  for (int when = 0; when < 4; when++) {
+    Mat         X[NUM_SIDES], Y[NUM_SIDES];
+    PetscInt    rows[MOST], cols[MOST];
+    PetscScalar values[MOST];
+
+    for (PetscInt k = 0; k < num; k++) {
+      rows[k]   = MatRandomDraw(W, W->n);
+      cols[k]   = MatRandomDraw(W, W->n);
+      values[k] = MatRandomNumber(W);
+    }
+    PetscCall(MatRandomCreate(W, X));
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscInt i[MOST], j[MOST];
+
+      PetscCall(PetscArraycpy(i, rows, num));
+      PetscCall(PetscArraycpy(j, cols, num));
+      PetscCall(MatBindToCPU(X[s], (PetscBool)(when & 1)));
+      PetscCall(MatSetPreallocationCOO(X[s], num, i, j));
+      PetscCall(MatBindToCPU(X[s], (PetscBool)(when >> 1)));
+      PetscCall(MatSetValuesCOO(X[s], values, INSERT_VALUES));
+    }
+    PetscCall(Both(W, X));
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatDuplicate(X[s], MAT_COPY_VALUES, &Y[s]));
+      PetscCall(MatBindToCPU(Y[s], (PetscBool)(when & 1)));
+      PetscCall(MatSetValuesCOO(Y[s], values, ADD_VALUES));
+    }
+    PetscCall(Both(W, Y));
+    PetscCall(Destroy(Y));
+    PetscCall(Destroy(X));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const MatRandomOperation operations[] = {
   {"MatLoad", Load}, {"submatrices of each process", Submatrices}, {"MatEliminateZeros", EliminateZeros}, {"MatAXPY of a subset", AddSubset}, {"MatResetHash", ResetHash}, {"norms", Norms}, {"A A B", Three},
-  {"A^T B and A B^T, B of the GPU", DenseOfDevice},
+  {"A^T B and A B^T, B of the GPU", DenseOfDevice}, {"entries by coordinates, bound or not", Coordinates},
 };
 
 const MatRandomOperation *MatRandomHostOperationAt(PetscInt i)

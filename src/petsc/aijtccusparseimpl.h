@@ -39,6 +39,8 @@ typedef struct {
   MatTCCreateSubMatricesFn create_submatrices_mpi; /* NULL: it has none */
   PetscErrorCode (*store_values)(Mat);
   PetscErrorCode (*retrieve_values)(Mat);
+  PetscErrorCode (*set_preallocation_coo)(Mat, PetscCount, PetscInt[], PetscInt[]);
+  PetscErrorCode (*set_values_coo)(Mat, const PetscScalar[], InsertMode);
   PetscErrorCode (*product[2][MATTC_NUM_DENSE])(Mat); /* [bound to the CPU][dense type], what MatProduct finds; NULL: with the dense matrix, or nowhere */
   MatTCProductFn sparse_symbolic;                     /* of two sparse matrices on the GPU */
 } MatTCParent;
@@ -206,13 +208,21 @@ PETSC_INTERN PetscErrorCode MatCreate_SeqAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatCreate_MPIAIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat, MatType, MatReuse, Mat *);
 
+/* What is composed under the names that PETSc looks for */
+typedef enum {
+  MATTC_COMPOSE_NOTHING,
+  MATTC_COMPOSE_OURS,
+  MATTC_COMPOSE_PARENT
+} MatTCCompose;
+
 /* mend.c */
 PETSC_INTERN PetscErrorCode MatTCHostIsWritten(Mat);
 PETSC_INTERN PetscErrorCode MatLoad_AIJTCCUSPARSE(Mat, PetscViewer);
 PETSC_INTERN PetscErrorCode MatEliminateZeros_AIJTCCUSPARSE(Mat, PetscBool);
 PETSC_INTERN PetscErrorCode MatCreateSubMatricesMPI_AIJTCCUSPARSE(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
 PETSC_INTERN PetscErrorCode MatAXPY_AIJTCCUSPARSE(Mat, PetscScalar, Mat, MatStructure);
-PETSC_INTERN PetscErrorCode MatTCInstallAXPY(Mat, const MatTCParent *);
+PETSC_INTERN PetscErrorCode MatTCComposeCOO(Mat, const MatTCParent *, MatTCCompose);
+PETSC_INTERN PetscErrorCode MatTCInstallAXPY(Mat, const MatTCParent *, PetscBool);
 PETSC_INTERN PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat, NormType, PetscReal *);
 PETSC_INTERN PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat);
@@ -357,12 +367,6 @@ static inline MatType MatTCDenseType(const MatTCParent *parent, int dense)
 {
   return dense ? parent->mpi ? MATMPIDENSECUDA : MATSEQDENSECUDA : parent->mpi ? MATMPIDENSE : MATSEQDENSE;
 }
-
-typedef enum {
-  MATTC_COMPOSE_NOTHING,
-  MATTC_COMPOSE_OURS,
-  MATTC_COMPOSE_PARENT
-} MatTCCompose;
 
 PETSC_INTERN PetscErrorCode MatTCCaptureSparseProduct(Mat, MatTCProductFn *);
 PETSC_INTERN PetscErrorCode MatTCInstallSparseProducts(Mat, const MatTCParent *);

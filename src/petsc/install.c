@@ -179,7 +179,7 @@ static PetscErrorCode MatAssemblyEnd_AIJTCCUSPARSE(Mat A, MatAssemblyType type)
   PetscCall((*(PetscErrorCode (*)(Mat, MatAssemblyType))f)(A, type));
   PetscCall(MatTCContextGet(A, &tc));
   if (tc) PetscCall(MatTCInstallView(A, tc));
-  if (tc) PetscCall(MatTCInstallAXPY(A, tc->parent));
+  if (tc) PetscCall(MatTCInstallAXPY(A, tc->parent, (PetscBool)(type == MAT_FINAL_ASSEMBLY))); /* it is assembled when we are back */
   if (tc && tc->parent->mpi && type == MAT_FINAL_ASSEMBLY) PetscCall(MatTCMoveBlocks(A, tc->parent));
   if (!tc || !tc->settings.eager || type != MAT_FINAL_ASSEMBLY) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->parent->mpi) {
@@ -238,6 +238,7 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
   const MatTCParent *parent;
   MatFactorType      factor;
   PetscErrorCodeFn  *destroy;
+  PetscBool          assembled;
   MatTCSettings      from_options;
 
   PetscFunctionBegin;
@@ -266,12 +267,14 @@ PetscErrorCode MatTCInstall(Mat A, const MatTCSettings *settings)
   if (!PetscDefined(USE_COMPLEX) && *MatTCHermitianTransposeAddSlot(A)) *MatTCHermitianTransposeAddSlot(A) = (PetscErrorCodeFn *)MatMultTransposeAdd_AIJTCCUSPARSE;
   *MatTCCreateGraphSlot(A) = MatCreateGraph_AIJTCCUSPARSE;
   if (parent->create_submatrices_mpi) *MatTCCreateSubMatricesMPISlot(A) = MatCreateSubMatricesMPI_AIJTCCUSPARSE;
-  PetscCall(MatTCInstallAXPY(A, parent));
+  PetscCall(MatAssembled(A, &assembled));
+  PetscCall(MatTCInstallAXPY(A, parent, assembled));
   PetscCall(MatTCInstallSparseProducts(A, parent));
   PetscCall(MatTCInstallView(A, tc));
   PetscCall(MatSetOperation(A, MATOP_DESTROY, (PetscErrorCodeFn *)parent->destroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", MatStoreValues_AIJTCCUSPARSE));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", MatRetrieveValues_AIJTCCUSPARSE));
+  PetscCall(MatTCComposeCOO(A, parent, MATTC_COMPOSE_OURS));
   PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_OURS));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -303,6 +306,7 @@ PetscErrorCode MatTCUninstall(Mat A)
   PetscCall(MatSetOperation(A, MATOP_DESTROY, parent->ops[0][MATOP_DESTROY]));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", parent->store_values));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", parent->retrieve_values));
+  PetscCall(MatTCComposeCOO(A, parent, MATTC_COMPOSE_PARENT));
   PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_PARENT));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

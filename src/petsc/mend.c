@@ -134,22 +134,21 @@ PetscErrorCode MatAXPY_AIJTCCUSPARSE(Mat Y, PetscScalar a, Mat X, MatStructure s
   PetscCall(MatSetOperation(Y, MATOP_AXPY, f));
   if (ours) PetscCall(MatSetOperation(X, MATOP_AXPY, of_x));
   ierr = (*(PetscErrorCode (*)(Mat, PetscScalar, Mat, MatStructure))f)(Y, a, X, structure);
-  PetscCall(MatTCInstallAXPY(Y, parent));
+  PetscCall(MatTCInstallAXPY(Y, parent, PETSC_TRUE));
   if (ours) PetscCall(MatSetOperation(X, MATOP_AXPY, (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE));
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Only where it is needed, by the pattern: the parent goes to the host where it is one matrix's alone, of our type and one that is not, say */
-PetscErrorCode MatTCInstallAXPY(Mat A, const MatTCParent *parent)
+/* Only where it is needed, by the pattern, if there is one: the parent goes to the host where it is one matrix's alone, of our type and one that is not, say */
+PetscErrorCode MatTCInstallAXPY(Mat A, const MatTCParent *parent, PetscBool pattern)
 {
   PetscErrorCodeFn *f;
-  PetscBool         assembled, few = PETSC_FALSE;
+  PetscBool         few = PETSC_FALSE;
 
   PetscFunctionBegin;
   if (!parent->cuda || parent->mpi) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatAssembled(A, &assembled));
-  if (assembled) PetscCall(MatTCLeavesOutRows(A, &few));
+  if (pattern) PetscCall(MatTCLeavesOutRows(A, &few));
   PetscCall(MatTCParentOp(A, parent, MATOP_AXPY, &f));
   PetscCall(MatSetOperation(A, MATOP_AXPY, few ? (PetscErrorCodeFn *)MatAXPY_AIJTCCUSPARSE : f));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -226,5 +225,56 @@ PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat A)
   if (!parent->mpi) PetscCall(MatSeqAIJGetArrayWrite(A, &values));
   PetscCall((*parent->retrieve_values)(A));
   if (!parent->mpi) PetscCall(MatSeqAIJRestoreArrayWrite(A, &values));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Entries by coordinates into a matrix of the GPU that is bound to the CPU: the parent keeps lists for whichever of the two assembles when they are given, and the other one, if that has to insert values, finds none. So
+  it is the GPU in any case, and the matrix is not bound in the meantime. Collective.
+*/
+static PetscErrorCode MatSetPreallocationCOO_AIJTCCUSPARSE(Mat A, PetscCount n, PetscInt i[], PetscInt j[])
+{
+  const MatTCParent *parent;
+  PetscErrorCode     ierr;
+  PetscBool          bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (bound) PetscCall(MatBindToCPU(A, PETSC_FALSE));
+  ierr = (*parent->set_preallocation_coo)(A, n, i, j);
+  if (bound) PetscCall(MatBindToCPU(A, PETSC_TRUE));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSetValuesCOO_AIJTCCUSPARSE(Mat A, const PetscScalar v[], InsertMode mode)
+{
+  const MatTCParent *parent;
+  PetscErrorCode     ierr;
+  PetscBool          bound;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentOf(A, &parent));
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (bound) PetscCall(MatBindToCPU(A, PETSC_FALSE));
+  ierr = (*parent->set_values_coo)(A, v, mode);
+  if (bound) PetscCall(MatBindToCPU(A, PETSC_TRUE));
+  PetscCall(ierr);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Of the parent's, sequential matrices that are bound have none */
+PetscErrorCode MatTCComposeCOO(Mat A, const MatTCParent *parent, MatTCCompose what)
+{
+  const PetscBool ours = (PetscBool)(what == MATTC_COMPOSE_OURS);
+  PetscBool       bound;
+
+  PetscFunctionBegin;
+  if (!parent->cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (parent->mpi) bound = PETSC_FALSE;
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetPreallocationCOO_C", ours ? MatSetPreallocationCOO_AIJTCCUSPARSE : bound ? NULL : parent->set_preallocation_coo));
+  PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatSetValuesCOO_C", ours ? MatSetValuesCOO_AIJTCCUSPARSE : bound ? NULL : parent->set_values_coo));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

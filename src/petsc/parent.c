@@ -60,6 +60,8 @@ static PetscErrorCode MatTCParentCapture(MatTCParent *parent)
   ((PetscObject)fresh)->optionsprinted = PETSC_TRUE; /* what -help shows once is for a matrix of the program */
   PetscCall((*parent->create)(fresh));
   if (parent->cuda && !parent->mpi) PetscCall(MatTCCaptureSparseProduct(fresh, &parent->sparse_symbolic));
+  PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatSetPreallocationCOO_C", &parent->set_preallocation_coo)); /* unbound */
+  PetscCall(PetscObjectQueryFunction((PetscObject)fresh, "MatSetValuesCOO_C", &parent->set_values_coo));
   for (int bound = 0; bound < 2; bound++) {
     if (bound) PetscCall(MatBindToCPU(fresh, PETSC_TRUE));
     for (int op = 0; op < MATTC_NUM_OPS; op++) PetscCall(MatGetOperation(fresh, (MatOperation)op, &parent->ops[bound][op]));
