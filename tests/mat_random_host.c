@@ -281,9 +281,63 @@ static PetscErrorCode Coordinates(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* What PETSc has functions for that convert it to MATAIJ, and none for the GPU: from each side's other one to what that side is, then again, in place and into what there is, with other values */
+static PetscErrorCode FromOthers(Walk *W, Mat other[], PetscBool reuse)
+{
+  const char *const types[NUM_SIDES] = {[OURS] = MATAIJTCCUSPARSE, [THEIRS] = MATAIJ};
+  Mat               X[NUM_SIDES];
+
+  PetscFunctionBeginUser;
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatConvert(other[s], types[s], MAT_INITIAL_MATRIX, &X[s]));
+  PetscCall(Both(W, X));
+  for (int s = 0; s < NUM_SIDES; s++) {
+    PetscCall(MatScale(other[s], -1.0));
+    if (reuse) PetscCall(MatConvert(other[s], types[s], MAT_REUSE_MATRIX, &X[s]));
+    PetscCall(MatConvert(other[s], types[s], MAT_INPLACE_MATRIX, &other[s]));
+  }
+  PetscCall(Both(W, other));
+  if (reuse) PetscCall(Both(W, X));
+  PetscCall(Destroy(X));
+  PetscCall(Destroy(other));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode Conversions(Walk *W)
+{
+  static const char *const types[] = {MATBAIJ, MATDENSE, MATSBAIJ};
+  Mat                      X[NUM_SIDES];
+
+  PetscFunctionBeginUser;
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(types); i++) {
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscInt begin, end;
+
+      PetscCall(MatCreate(PETSC_COMM_WORLD, &X[s]));
+      PetscCall(MatSetSizes(X[s], PETSC_DECIDE, PETSC_DECIDE, W->n, W->n));
+      PetscCall(MatSetType(X[s], types[i]));
+      PetscCall(MatSetUp(X[s]));
+      PetscCall(MatGetOwnershipRange(X[s], &begin, &end));
+      for (PetscInt row = begin; row < end; row++) {
+        PetscCall(MatSetValue(X[s], row, row, (PetscScalar)(1 + row % 5), INSERT_VALUES));
+        if (row + 2 < W->n) PetscCall(MatSetValue(X[s], row, row + 2, 2.0, INSERT_VALUES));
+      }
+      PetscCall(MatAssemblyBegin(X[s], MAT_FINAL_ASSEMBLY));
+      PetscCall(MatAssemblyEnd(X[s], MAT_FINAL_ASSEMBLY));
+    }
+    PetscCall(FromOthers(W, X, (PetscBool)(i == 0)));
+  }
+  for (int s = 0; s < NUM_SIDES; s++) {
+    Mat blocks[] = {W->A[s], NULL, W->A[s], W->A[s]};
+
+    PetscCall(MatCreateNest(PETSC_COMM_WORLD, 2, NULL, 2, NULL, blocks, &X[s]));
+  }
+  PetscCall(FromOthers(W, X, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static const MatRandomOperation operations[] = {
   {"MatLoad", Load}, {"submatrices of each process", Submatrices}, {"MatEliminateZeros", EliminateZeros}, {"MatAXPY of a subset", AddSubset}, {"MatResetHash", ResetHash}, {"norms", Norms}, {"A A B", Three},
-  {"A^T B and A B^T, B of the GPU", DenseOfDevice}, {"entries by coordinates, bound or not", Coordinates},
+  {"A^T B and A B^T, B of the GPU", DenseOfDevice}, {"entries by coordinates, bound or not", Coordinates}, {"conversion from other types", Conversions},
 };
 
 const MatRandomOperation *MatRandomHostOperationAt(PetscInt i)

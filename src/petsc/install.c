@@ -323,6 +323,50 @@ PetscErrorCode MatTCDestroy(Mat A, const MatTCParent *parent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Has PETSc a function that converts A to the parent on the host, and none for that on the GPU? Then it would multiply with the columns of the identity there, go through entries row by row, or refuse */
+static PetscErrorCode MatTCConvertsByHost(Mat A, const MatTCParent *parent, const MatTCParent *host, PetscBool *by_host)
+{
+  const char *const types[] = {parent->type, host->type, MATAIJ};
+  PetscBool         aij, has[PETSC_STATIC_ARRAY_LENGTH(types)];
+
+  PetscFunctionBegin;
+  *by_host = PETSC_FALSE;
+  PetscCall(PetscObjectBaseTypeCompare((PetscObject)A, host->type, &aij));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(types); i++) {
+    char name[256];
+    PetscErrorCode (*f)(Mat, MatType, MatReuse, Mat *);
+
+    PetscCall(PetscSNPrintf(name, sizeof(name), "MatConvert_%s_%s_C", ((PetscObject)A)->type_name, types[i]));
+    PetscCall(PetscObjectQueryFunction((PetscObject)A, name, &f));
+    has[i] = (PetscBool)(f != NULL);
+  }
+  *by_host = (PetscBool)(parent->cuda && !aij && !has[0] && (has[1] || has[2]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* To the parent type, from another one */
+static PetscErrorCode MatTCConvertToParent(Mat A, const MatTCParent *parent, MatReuse reuse, Mat *B)
+{
+  const MatTCParent *host;
+  Mat                C;
+  PetscBool          by_host;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCParentGet(parent->mpi, PETSC_FALSE, &host));
+  PetscCall(MatTCConvertsByHost(A, parent, host, &by_host));
+  if (!by_host) PetscCall(MatConvert(A, parent->type, reuse, B));
+  else if (reuse == MAT_REUSE_MATRIX) {
+    PetscCall(MatConvert(A, host->type, MAT_INITIAL_MATRIX, &C));
+    PetscCall(MatConvert(C, parent->type, MAT_INPLACE_MATRIX, &C));
+    PetscCall(MatCopy(C, *B, SAME_NONZERO_PATTERN));
+    PetscCall(MatDestroy(&C));
+  } else {
+    PetscCall(MatConvert(A, host->type, reuse, B));
+    PetscCall(MatConvert(*B, parent->type, MAT_INPLACE_MATRIX, B));
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /*
   Conversion into our type, found on a fresh matrix of it. The source may be anything that converts to the parent type.
 */
@@ -346,7 +390,7 @@ PetscErrorCode MatConvertFrom_AIJTCCUSPARSE(Mat A, MatType newtype, MatReuse reu
   if (!mpi && !seq) PetscCall(PetscStrbeginswith(((PetscObject)A)->type_name, "mpi", &mpi)); /* on one process a parallel matrix stays one */
   PetscCall(MatTCParentGet((PetscBool)(mpi || (!seq && size > 1)), cuda, &parent));
   PetscCall(PetscObjectTypeCompare((PetscObject)A, parent->type, &same));
-  if (!same) PetscCall(MatConvert(A, parent->type, reuse, B));
+  if (!same) PetscCall(MatTCConvertToParent(A, parent, reuse, B));
   else if (reuse == MAT_INITIAL_MATRIX) PetscCall(MatDuplicate(A, MAT_COPY_VALUES, B));
   else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatCopy(A, *B, SAME_NONZERO_PATTERN));
   PetscCall(MatTCContextGet(*B, &tc));
