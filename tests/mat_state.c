@@ -414,6 +414,7 @@ int main(int argc, char **args)
   PetscCall(TestTranspose());
   PetscCall(CheckDiagonals());
   PetscCall(CheckInvertedBlocks());
+  PetscCall(CheckParts());
   PetscCall(CheckCodes());
   return MatTestEnd();
 }

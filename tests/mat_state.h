@@ -24,6 +24,9 @@ PetscErrorCode CheckDiagonals(void);
 /* mat_state_blocks.c: MatInvertBlockDiagonal() */
 PetscErrorCode CheckInvertedBlocks(void);
 
+/* mat_state_parts.c: submatrices and transposes used again */
+PetscErrorCode CheckParts(void);
+
 /* mat_state_codes.c: values that repeat, in a large matrix */
 PetscErrorCode CheckCodes(void);
 

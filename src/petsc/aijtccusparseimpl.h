@@ -123,7 +123,8 @@ typedef struct {
   } narrow; /* row offsets and columns in the ids of the core, for kernels that read CSR, where those of the parent are wider */
 } MatTCDense;
 
-typedef struct _MatTCGhosts MatTCGhosts;
+typedef struct _MatTCGhosts   MatTCGhosts;
+typedef struct _MatTCValueMap MatTCValueMap;
 
 /* Something that looking at the rows of a pattern tells, once */
 typedef struct {
@@ -146,6 +147,7 @@ typedef struct {
   MatTCPatternFact   short_rows;     /* does the parent on the GPU leave out empty rows? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   Mat                blocks;        /* those on the diagonal, inverted by the host; NULL before anybody has asked for them */
+  MatTCValueMap     *map;           /* where in another matrix the values of this one are; NULL if it has not been made of that one again */
   MatTCPatternFact   sent;          /* the pattern that the GPU had when values were last sent by MatTCSendToDevice() */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
   PetscBool          has_stream;
@@ -200,6 +202,7 @@ PETSC_INTERN PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat, PetscOptionItem
 PETSC_INTERN PetscErrorCode MatTCContextGetIfOurs(Mat, Mat_AIJTCCUSPARSE **);
 
 /* install.c */
+PETSC_INTERN PetscErrorCode MatTCInstallLike(Mat, MatReuse, Mat);
 PETSC_INTERN PetscErrorCode MatTCInstall(Mat, const MatTCSettings *);
 PETSC_INTERN PetscErrorCode MatTCUninstall(Mat);
 PETSC_INTERN PetscErrorCode MatTCDestroy(Mat, const MatTCParent *);
@@ -226,6 +229,12 @@ PETSC_INTERN PetscErrorCode MatTCInstallAXPY(Mat, const MatTCParent *, PetscBool
 PETSC_INTERN PetscErrorCode MatNorm_AIJTCCUSPARSE(Mat, NormType, PetscReal *);
 PETSC_INTERN PetscErrorCode MatStoreValues_AIJTCCUSPARSE(Mat);
 PETSC_INTERN PetscErrorCode MatRetrieveValues_AIJTCCUSPARSE(Mat);
+
+/* submatrix.c */
+PETSC_INTERN PetscErrorCode MatTCValueMapDestroy(MatTCValueMap **);
+PETSC_INTERN PetscErrorCode MatCreateSubMatrix_AIJTCCUSPARSE(Mat, IS, IS, MatReuse, Mat *);
+PETSC_INTERN PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]);
+PETSC_INTERN PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat, MatReuse, Mat *);
 
 /* diagonal.c */
 PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);

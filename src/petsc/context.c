@@ -47,6 +47,7 @@ PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *tc)
   PetscFunctionBegin;
   for (int i = 0; i < MATTC_NUM_SIDES; i++) PetscCall(MatTCSideReset(tc, &tc->side[i]));
   PetscCall(MatTCDenseReset(tc));
+  PetscCall(MatTCValueMapDestroy(&tc->map));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

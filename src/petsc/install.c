@@ -4,7 +4,7 @@
 #include "aijtccusparseimpl.h"
 
 /* Installs our operations on an object that the parent has just made or rebuilt, with the settings of the object it comes from, unless it was ours and is made use of again */
-static PetscErrorCode MatTCInstallLike(Mat A, MatReuse reuse, Mat B)
+PetscErrorCode MatTCInstallLike(Mat A, MatReuse reuse, Mat B)
 {
   Mat_AIJTCCUSPARSE *tc, *own;
   PetscBool          ours;
@@ -72,55 +72,6 @@ static PetscErrorCode MatDuplicate_AIJTCCUSPARSE(Mat A, MatDuplicateOption optio
     PetscCall(MatSetOperation(*B, MATOP_VIEW, copy->parent->ops[0][MATOP_VIEW]));
     copy->view = tc->view;
   }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatCreateSubMatrix_AIJTCCUSPARSE(Mat A, IS rows, IS cols, MatReuse reuse, Mat *B)
-{
-  PetscErrorCodeFn *f;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRIX, &f));
-  PetscCall((*(PetscErrorCode (*)(Mat, IS, IS, MatReuse, Mat *))f)(A, rows, cols, reuse, B));
-  PetscCall(MatTCInstallLike(A, reuse, *B));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Of a parallel matrix they belong together and have their own way to be destroyed, and are ours by propagation; the parent (3.26.1) writes values of the host and does not tell the GPU */
-static PetscErrorCode MatCreateSubMatrices_AIJTCCUSPARSE(Mat A, PetscInt n, const IS rows[], const IS cols[], MatReuse reuse, Mat *B[])
-{
-  const MatTCParent *parent;
-  PetscErrorCodeFn  *f;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCParentOf(A, &parent));
-  PetscCall(MatTCGetParentOp(A, MATOP_CREATE_SUBMATRICES, &f));
-  PetscCall((*(PetscErrorCode (*)(Mat, PetscInt, const IS[], const IS[], MatReuse, Mat *[]))f)(A, n, rows, cols, reuse, B));
-  for (PetscInt i = 0; i < n; i++) {
-    if (!parent->mpi) PetscCall(MatTCInstallLike(A, reuse, (*B)[i]));
-    else if (reuse == MAT_REUSE_MATRIX) PetscCall(MatTCHostIsWritten((*B)[i]));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The parent's result is of the parent's type: of sequential matrices it makes one of MATSEQAIJ and converts that, so that propagation does not come to it */
-static PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat A, MatReuse reuse, Mat *B)
-{
-  Mat_AIJTCCUSPARSE *tc, *own;
-  MatTCSettings      settings = {0};
-  PetscErrorCodeFn  *f;
-  PetscBool          ours;
-
-  PetscFunctionBegin;
-  PetscCall(MatIsAIJTCCUSPARSE(A, &ours));
-  PetscCall(MatTCContextGet(A, &tc));
-  if (tc) settings = tc->settings; /* in place it goes */
-  if (tc && tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc)); /* of which the parent transposes the first one so */
-  PetscCall(MatTCGetParentOp(A, MATOP_TRANSPOSE, &f));
-  PetscCall((*(PetscErrorCode (*)(Mat, MatReuse, Mat *))f)(A, reuse, B));
-  if (reuse == MAT_REUSE_MATRIX && tc && !tc->parent->mpi) PetscCall(MatTCHostIsWritten(*B)); /* the parent (3.26.1) does not tell the GPU */
-  PetscCall(MatTCContextGet(*B, &own));
-  if (ours && tc) PetscCall(MatTCInstall(*B, own && reuse == MAT_REUSE_MATRIX ? NULL : &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
