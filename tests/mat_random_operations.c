@@ -273,7 +273,23 @@ static PetscErrorCode Bind(Walk *W)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Every second row and column of each process, then again with other values */
+/* What was made of the matrix is made once more with other values, bound to the CPU or not */
+static PetscErrorCode MakeAgain(Walk *W, IS rows, Mat S[NUM_SIDES])
+{
+  PetscFunctionBeginUser;
+  for (int again = 0; again < 3; again++) {
+    if (MatRandomDraw(W, 3) == 0) PetscCall(MatBindToCPU(S[OURS], (PetscBool)MatRandomDraw(W, 2)));
+    for (int s = 0; s < NUM_SIDES; s++) {
+      PetscCall(MatScale(W->A[s], -1.0));
+      PetscCall(rows ? MatCreateSubMatrix(W->A[s], rows, rows, MAT_REUSE_MATRIX, &S[s]) : MatTranspose(W->A[s], MAT_REUSE_MATRIX, &S[s]));
+    }
+    PetscCall(MatRandomMultiply(W, S, SUM, PETSC_FALSE));
+  }
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroy(&S[s]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Every second row and column of each process, then again */
 static PetscErrorCode Submatrix(Walk *W)
 {
   Mat      S[NUM_SIDES];
@@ -285,13 +301,19 @@ static PetscErrorCode Submatrix(Walk *W)
   PetscCall(ISCreateStride(PETSC_COMM_WORLD, (end - begin + 1) / 2, begin, 2, &rows));
   for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatCreateSubMatrix(W->A[s], rows, rows, MAT_INITIAL_MATRIX, &S[s]));
   PetscCall(MatRandomMultiply(W, S, PRODUCT, PETSC_FALSE));
-  for (int s = 0; s < NUM_SIDES; s++) {
-    PetscCall(MatScale(W->A[s], -1.0));
-    PetscCall(MatCreateSubMatrix(W->A[s], rows, rows, MAT_REUSE_MATRIX, &S[s]));
-  }
-  PetscCall(MatRandomMultiply(W, S, SUM, PETSC_FALSE));
-  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatDestroy(&S[s]));
+  PetscCall(MakeAgain(W, rows, S));
   PetscCall(ISDestroy(&rows));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode TransposeApart(Walk *W)
+{
+  Mat S[NUM_SIDES];
+
+  PetscFunctionBeginUser;
+  for (int s = 0; s < NUM_SIDES; s++) PetscCall(MatTranspose(W->A[s], MAT_INITIAL_MATRIX, &S[s]));
+  PetscCall(MatRandomMultiply(W, S, PRODUCT, PETSC_FALSE));
+  PetscCall(MakeAgain(W, NULL, S));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -316,7 +338,7 @@ static PetscErrorCode StoreAndRetrieve(Walk *W)
 static const MatRandomOperation operations[] = {
   {"product with a vector", Vectors}, {"A B", DenseProduct}, {"A^T B", DenseTransposedProduct}, {"A A", SparseProduct}, {"entries added", MoreEntries}, {"new entries", MatRandomNewEntries}, {"MatScale", Scale}, {"MatShift", Shift},
   {"diagonals", Diagonals}, {"rows of zeros", ZeroRows}, {"MatAXPY or MatAYPX", AddMatrix}, {"MatDuplicate", Duplicate}, {"MatCopy", CopyEarlier}, {"MatTranspose", Transpose}, {"conversion and back", ConvertAndBack},
-  {"MatBindToCPU", Bind}, {"submatrix", Submatrix}, {"MatStoreValues", StoreAndRetrieve},
+  {"MatBindToCPU", Bind}, {"submatrix", Submatrix}, {"transpose apart", TransposeApart}, {"MatStoreValues", StoreAndRetrieve},
 };
 
 const MatRandomOperation *MatRandomOperationAt(PetscInt i)
