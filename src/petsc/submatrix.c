@@ -7,7 +7,7 @@
 /* Where in the values of another matrix those of this one are */
 struct _MatTCValueMap {
   tc_key            from, to;   /* the patterns of both */
-  IS                rows, cols; /* of the other one, copies, since who changes indices tells nobody; NULL: this one is its transpose */
+  IS                rows, cols; /* of the other one, copies, since who changes indices tells nobody, one if they are the same; NULL: this one is its transpose */
   const tc_backend *backend;
   PetscBool         sought, found; /* have places been looked for, and are they there? */
   int32_t          *place;         /* [nnz], of the backend */
@@ -28,15 +28,24 @@ PetscErrorCode MatTCValueMapDestroy(MatTCValueMap **map)
 static PetscErrorCode MatTCSameIndices(IS a, IS b, PetscBool *same)
 {
   const PetscInt *i, *j;
-  PetscInt        m, n;
+  PetscInt        m, n, first[2], step[2];
+  PetscBool       stride[2];
 
   PetscFunctionBegin;
   *same = (PetscBool)(a == b);
   if (!a || !b) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(ISGetLocalSize(a, &m));
   PetscCall(ISGetLocalSize(b, &n));
+  PetscCall(PetscObjectTypeCompare((PetscObject)a, ISSTRIDE, &stride[0]));
+  PetscCall(PetscObjectTypeCompare((PetscObject)b, ISSTRIDE, &stride[1]));
   *same = PETSC_FALSE;
   if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
+  if (stride[0] && stride[1]) { /* they have no list, and would make one */
+    PetscCall(ISStrideGetInfo(a, &first[0], &step[0]));
+    PetscCall(ISStrideGetInfo(b, &first[1], &step[1]));
+    *same = (PetscBool)(first[0] == first[1] && step[0] == step[1]);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(ISGetIndices(a, &i));
   PetscCall(ISGetIndices(b, &j));
   PetscCall(PetscArraycmp(i, j, n, same));
@@ -161,7 +170,7 @@ static PetscErrorCode MatTCValueMapHolds(const MatTCValueMap *map, const tc_key 
 
   PetscFunctionBegin;
   if (map && map->backend == backend && MatTCSamePattern(&map->from, from) && MatTCSamePattern(&map->to, to)) PetscCall(MatTCSameIndices(map->rows, rows, &same));
-  if (same) PetscCall(MatTCSameIndices(map->cols, cols, &same));
+  if (same && !(rows == cols && map->rows == map->cols)) PetscCall(MatTCSameIndices(map->cols, cols, &same));
   *holds = same;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -204,7 +213,8 @@ static PetscErrorCode MatTCValueMapGet(Mat A, const tc_key *from, IS rows, IS co
     (*map)->to      = *to;
     (*map)->backend = backend;
     if (rows) PetscCall(ISDuplicate(rows, &(*map)->rows));
-    if (rows) PetscCall(ISDuplicate(cols, &(*map)->cols));
+    if (rows && rows != cols) PetscCall(ISDuplicate(cols, &(*map)->cols));
+    else if (rows) PetscCall(PetscObjectReference((PetscObject)((*map)->cols = (*map)->rows)));
   }
   if (!(*map)->sought && (holds || backend != tc_backend_host())) PetscCall(MatTCValueMapSeek(A, rows, cols, B, *map, stream));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -4,7 +4,7 @@
 printed=${*: -1}
 arguments=("${@:1:$#-1}")
 [ "$printed" = /dev/null ] || {
-  sed -e '/aijtccusparse: backend/d' -e '/^ *format [a-z]*, kernel/d' -e '/slots and .* bytes per nonzero/d' -e '/^ *columns shift [0-9]*%, u8 /d' -e '/^ *transpose: \(hits\|format\|[0-9]\)/d' -e '/nothing packed yet/d' -e '/dense blocks: /d' \
+  sed -e '/aijtccusparse: backend/d' -e '/^ *format [a-z]*, kernel/d' -e '/slots and .* bytes per nonzero/d' -e '/^ *columns shift [0-9]*%, u8 /d' -e '/^ *transpose: \(hits\|format\|[0-9]\)/d' -e '/nothing packed yet/d' -e '/products\{0,1\} straight from CSR/d' -e '/dense blocks: /d' \
     -e '/function name: MatProductSetFromOptions_seqaij_seqdense/d' "$printed" >"$printed.plain"
   printed=$printed.plain
 }
