@@ -260,14 +260,14 @@ static PetscErrorCode MatTCCopyValues(Mat A, Mat B, const MatTCValueMap *map, tc
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are the values of a sequential matrix where it is multiplied with, or would its products bring them there anyway? */
+/* Are the values of a sequential matrix where it is multiplied with, or would its products bring them there anyway? On the GPU the part has them there alone, which the parent's products of plain matrices do not bear */
 static PetscErrorCode MatTCHasValuesThere(Mat A, const Mat_AIJTCCUSPARSE *tc, PetscBool *has)
 {
   const tc_backend *backend;
 
   PetscFunctionBegin;
   PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
-  *has = (PetscBool)(backend == tc_backend_host() || (backend && !MatTCSparesDevice(A, tc) && (!MatTCIsHostsAlone(A) || tc->has_stream)));
+  *has = (PetscBool)(backend == tc_backend_host() || (backend && MatTCIsPropagating() && !MatTCSparesDevice(A, tc) && (!MatTCIsHostsAlone(A) || tc->has_stream)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
