@@ -117,20 +117,26 @@ static PetscErrorCode MatTCPlacesInPart(const MatTCHostRows *A, const PetscInt r
     if (*found) renumbered[cols[j]] = j;
   }
   for (PetscInt row = 0; row < B->m && *found; row++) {
-    const PetscInt first = B->i[row], of = rows[row];
-    PetscInt       num = 0;
+    const PetscInt first = B->i[row], end = B->i[row + 1], of = rows[row];
+    PetscInt       next = first; /* the entry that comes if those of A are in the same order, as they mostly are */
+    PetscBool      seen = PETSC_FALSE;
 
     *found = (PetscBool)(of >= 0 && of < A->m);
-    for (PetscInt k = first; k < B->i[row + 1]; k++) at[B->j[k]] = k;
     for (PetscInt k = *found ? A->i[of] : 0; *found && k < A->i[of + 1]; k++) {
       const PetscInt col = renumbered[A->j[k]];
+      PetscInt       to  = next;
 
       if (col < 0) continue;
-      *found = (PetscBool)(at[col] >= first);
-      if (*found) place[at[col]] = (int32_t)k;
-      num++;
+      if (next >= end || B->j[next] != col) {
+        for (PetscInt e = first; e < end && !seen; e++) at[B->j[e]] = e;
+        seen   = PETSC_TRUE;
+        to     = at[col];
+        *found = (PetscBool)(to >= first);
+      }
+      if (*found) place[to] = (int32_t)k;
+      next++;
     }
-    if (num != B->i[row + 1] - first) *found = PETSC_FALSE;
+    if (next != end) *found = PETSC_FALSE;
   }
   PetscCall(PetscFree2(renumbered, at));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -178,28 +184,35 @@ static PetscErrorCode MatTCValueMapHolds(const MatTCValueMap *map, const tc_key 
 static PetscErrorCode MatTCValueMapSeek(Mat A, IS rows, IS cols, Mat B, MatTCValueMap *map, tc_stream stream)
 {
   const tc_backend *backend = map->backend;
+  const PetscBool   host    = (PetscBool)(backend == tc_backend_host());
   const size_t      bytes   = (size_t)map->to.nnz * sizeof(*map->place);
-  tc_status         status  = TC_OK;
   int32_t          *place;
+  tc_status         status = tc_from_backend(backend, backend->alloc(bytes, (void **)&map->place));
 
   PetscFunctionBegin;
   map->sought = PETSC_TRUE;
-  PetscCall(PetscMalloc1(map->to.nnz, &place));
-  PetscCall(MatTCFindPlaces(A, rows, cols, B, place, &map->found));
-  if (map->found) status = tc_from_backend(backend, backend->alloc(bytes, (void **)&map->place));
-  if (map->found && status == TC_OK && bytes > 0) status = tc_from_backend(backend, backend->upload(map->place, place, bytes, stream));
-  PetscCall(PetscFree(place));
+  if (status == TC_OK) {
+    if (host) place = map->place;
+    else PetscCall(PetscMalloc1(map->to.nnz, &place));
+    PetscCall(MatTCFindPlaces(A, rows, cols, B, place, &map->found));
+    if (!host && map->found && bytes > 0) status = tc_from_backend(backend, backend->upload(map->place, place, bytes, stream));
+    if (!host) PetscCall(PetscFree(place));
+  }
   if (status != TC_OK) {
     map->found = PETSC_FALSE;
     PetscCall(PetscInfo(A, "aijtccusparse leaves the values of %s to the parent type: %s\n", rows ? "a submatrix" : "the transpose", tc_last_error()));
   } else if (map->found) {
-    if (backend != tc_backend_host()) PetscCall(PetscLogCpuToGpu((PetscLogDouble)bytes));
+    if (!host) PetscCall(PetscLogCpuToGpu((PetscLogDouble)bytes));
     PetscCall(PetscInfo(A, "aijtccusparse copies %" PetscInt64_FMT " values of %s from where they are, while the patterns stay\n", (PetscInt64)map->to.nnz, rows ? "a submatrix" : "the transpose"));
+  }
+  if (!map->found) {
+    backend->release(map->place);
+    map->place = NULL;
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The map from A to B, which have these keys, as it was or a new one. On the host places are found when somebody asks a second time, since it takes as long as what the parent does, twice */
+/* The map from A to B, which have these keys, as it was or a new one. On the host places are found when somebody asks a second time, since that may take longer than what the parent does */
 static PetscErrorCode MatTCValueMapGet(Mat A, const tc_key *from, IS rows, IS cols, Mat B, const tc_key *to, const tc_backend *backend, tc_stream stream, MatTCValueMap **map)
 {
   PetscBool holds = PETSC_FALSE;
