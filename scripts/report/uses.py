@@ -19,7 +19,7 @@ def section_uses(rows):
     for case in dict.fromkeys(row['case'] for row in rows):
         of_case = {row['use']: row for row in rows if row['case'] == case}
         cells.append((case, *(speedup(of_case.get(name, {})) for name in names)))
-    return ['## Between products', '', 'New values, made on the device, and one product or ten after them, or a solve of 30 iterations with Jacobi (`usebench`): the host\'s clock, medians of groups, the lesser of two runs in turns; milliseconds, and how many times as fast as aijcusparse; losses bold.', ''] + \
+    return ['## Between products', '', 'New values, made on the device, and one product or ten after them, a solve of 30 iterations with Jacobi, or a part or the transpose used again and a product with that (`usebench`): the host\'s clock, medians of groups, the lesser of two runs in turns; milliseconds, and how many times as fast as aijcusparse; losses bold.', ''] + \
         table(('case', *names), cells)
 
 
