@@ -18,6 +18,9 @@ typedef struct {
   MatTestVerdict expected; /* of the next product */
 } StateChange;
 
+/* The host alone has the newest values then, of a parallel matrix of its diagonal block */
+PetscErrorCode StateMoveToHost(Mat);
+
 /* mat_state_diagonal.c: MatShift() and MatDiagonalSet() */
 PetscErrorCode CheckDiagonals(void);
 
