@@ -99,6 +99,26 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEReorders[];
 
 /*E
+   MatAIJTCCUSPARSEExchange - What takes elements of vectors to the processes that multiply with them, in products of a parallel matrix of type `MATAIJTCCUSPARSE` on GPUs; the results are the
+   same bit for bit
+
+   Values:
++  `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO`    - kernels, as with `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`, after some products with a pattern, if no two processes that exchange share a GPU
+.  `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`    - kernels that write into the memory of the other GPU, if all processes that exchange are on one machine and this can be; else `PetscSF`
+-  `MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF` - `PetscSF`, as for `MATAIJCUSPARSE`
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetExchange()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_EXCHANGE_AUTO,
+  MAT_AIJTCCUSPARSE_EXCHANGE_PEER,
+  MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF
+} MatAIJTCCUSPARSEExchange;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSEExchanges[];
+
+/*E
    MatAIJTCCUSPARSEArithmetic - Which units of the GPU multiply a matrix of type `MATAIJTCCUSPARSE`; the results are the same bit for bit
 
    Values:
@@ -159,6 +179,7 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetHostFactors(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat, MatAIJTCCUSPARSESpMM);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat, MatAIJTCCUSPARSEReorder);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetExchange(Mat, MatAIJTCCUSPARSEExchange);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEGetSpMMCount(Mat, PetscInt64 *, const char *[]);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetPropagate(PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetHugePages(PetscBool);

@@ -5,6 +5,7 @@
   Pointers called "local" belong to the backend's memory space. Nothing but upload(), download(), release(), synchronize() and what says so may wait for the device.
 */
 #pragma once
+#include "tc_exchange.h"
 #include "tc_survey.h"
 
 #ifdef __cplusplus
@@ -15,8 +16,6 @@ enum {
   TC_TURNED_ROWS  = 256, // what rows of a block that was turned are rounded up to
   TC_SHARED_BYTES = 256
 };
-
-typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
 
 /*
   z = A x (y == NULL) or z = y + sign A x, sign 1 or -1; y may be z. x [num_cols], y and z [num_rows], all local and of the kernel's scalar. `view` is the format's struct with
@@ -198,6 +197,7 @@ typedef struct {
     afterwards. Enqueues
   */
   tc_status (*demote)(void *local, size_t bytes, int keep, tc_stream stream);
+  const tc_exchange *exchange; // NULL on the host
   /* Work enqueued on `stream` from now on starts after everything enqueued on `other` so far; no host wait */
   tc_status (*wait)(tc_stream stream, tc_stream other);
   tc_status (*synchronize)(tc_stream stream);

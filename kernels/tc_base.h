@@ -82,6 +82,8 @@ typedef struct {
 
 typedef enum { TC_OP_SPMV } tc_op;
 
+typedef void *tc_stream; // cudaStream_t by value, NULL is the legacy default stream; ignored by the host
+
 /* How a kernel multiplies: tensor-core fragments, scalar fused multiply-add, or the host loop over the same packed arrays. All three give the same bits. */
 typedef enum { TC_ARITHMETIC_AUTO, TC_ARITHMETIC_MMA, TC_ARITHMETIC_FMA, TC_ARITHMETIC_HOST } tc_arithmetic;
 

@@ -1,7 +1,7 @@
 /*
   Both blocks of a parallel matrix are ours after every way to assemble it, empty processes included, and so are matrices derived from it.
 */
-#include "mat_util.h"
+#include "mat_mpi.h"
 #include <petscksp.h>
 
 static char help[] = "Tests the blocks of MATMPIAIJTCCUSPARSE.\n\n";
@@ -262,5 +262,6 @@ int main(int argc, char **args)
   PetscCall(TestOtherBlocks(&S));
   tc_matrix_free(&S);
   PetscCall(TestCoarseOperators());
+  PetscCall(TestExchange());
   return MatTestEnd();
 }

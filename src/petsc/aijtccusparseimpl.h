@@ -54,6 +54,7 @@ typedef struct {
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
+  MatAIJTCCUSPARSEExchange   exchange;        /* of elements of vectors; parallel matrices' alone */
 } MatTCSettings;
 
 /* Memory of the backend through which a vector of the other side passes */
@@ -125,6 +126,7 @@ typedef struct {
 
 typedef struct _MatTCGhosts   MatTCGhosts;
 typedef struct _MatTCValueMap MatTCValueMap;
+typedef struct _MatTCPeers    MatTCPeers;
 
 /* Something that looking at the rows of a pattern tells, once */
 typedef struct {
@@ -132,12 +134,13 @@ typedef struct {
   tc_key    key;
 } MatTCPatternFact;
 
-/* The context. A parallel matrix uses the first five members, the rest belongs to sequential matrices and blocks. */
+/* The context. A parallel matrix uses the first six members, the rest belongs to sequential matrices and blocks. */
 typedef struct {
   const MatTCParent *parent;
   MatTCSettings      settings;
   PetscErrorCodeFn  *view; /* a MatView() that others, DMDA for one, have put over the parent's; NULL if there is none */
-  MatTCGhosts       *ghosts; /* how rows of dense blocks are exchanged; NULL before the first product with one */
+  MatTCGhosts       *ghosts; /* how rows of dense blocks are exchanged; NULL before the first product with one, or before there are peers */
+  MatTCPeers        *peers; /* how elements of vectors are; NULL before the first product */
   Mat                at_ghosts; /* what a product A^T B gives for the ghosts */
   MatTCSide          side[MATTC_NUM_SIDES];
   MatTCDense         dense;
@@ -162,12 +165,13 @@ static inline PetscBool MatTCLeftToParent(const Mat_AIJTCCUSPARSE *tc)
   return (PetscBool)(!MATTC_SCALAR_IS_OURS || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_CUSPARSE || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT);
 }
 
-extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
+extern PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense, MATTC_Peers;
 
 /* backend.c */
 PETSC_INTERN PetscErrorCode    MatTCChooseBackend(Mat, PetscBool *);
 PETSC_INTERN const tc_backend *MatTCGetBackend(PetscBool);
 PETSC_INTERN PetscErrorCode    MatTCWarmUp(Mat, const Mat_AIJTCCUSPARSE *);
+PETSC_INTERN const tc_backend *MatTCGetBackendOfPeers(void);
 PETSC_INTERN PetscErrorCode    MatTCFinishLoading(void);
 PETSC_INTERN void              MatTCBackendReset(void);
 
@@ -411,23 +415,6 @@ PETSC_INTERN PetscErrorCode MatTCDenseGet(Mat, MatTCAccess, PetscBool, PetscScal
 PETSC_INTERN PetscErrorCode MatTCDenseRestore(Mat, MatTCAccess, PetscBool, PetscScalar **);
 PETSC_INTERN PetscErrorCode MatTCColumnsDestroy(MatTCDense *);
 PETSC_INTERN PetscErrorCode MatTCColumnProduct(Mat, Mat_AIJTCCUSPARSE *, const tc_backend *, const MatTCDenseArgs *, PetscBool *);
-
-/* ghosts.c */
-/* Rows of a dense block on their way */
-typedef struct {
-  const PetscScalar *sent;
-  PetscScalar       *came;
-  PetscMemType       sent_type, came_type;
-  PetscBool          through_host;
-} MatTCExchange;
-
-PETSC_INTERN PetscErrorCode MatTCGhostsGet(Mat, Mat_AIJTCCUSPARSE *, MatTCGhosts **);
-PETSC_INTERN PetscErrorCode MatTCGhostsDestroy(MatTCGhosts **);
-PETSC_INTERN PetscInt       MatTCGhostsMostColumns(const MatTCGhosts *);
-PETSC_INTERN PetscErrorCode MatTCGhostsBegin(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
-PETSC_INTERN PetscErrorCode MatTCGhostsEnd(MatTCGhosts *, MatTCExchange *, Vec *);
-PETSC_INTERN PetscErrorCode MatTCGhostsAddBegin(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
-PETSC_INTERN PetscErrorCode MatTCGhostsAddEnd(MatTCGhosts *, const tc_backend *, Mat, PetscInt, PetscInt, MatTCExchange *);
 
 /* product_mpi.c */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat, const Mat_AIJTCCUSPARSE *, MatProductType, Mat);

@@ -11,6 +11,7 @@ static struct {
   PetscBool         done; /* probed in this PETSc session */
   const tc_backend *cuda; /* NULL: not usable */
   PetscBool         warm; /* or has failed to become so */
+  PetscBool         peers; /* exchange elements of vectors */
   PetscBool         loads; /* what products of sparse matrices need, in a thread of its own */
   char              reason[512];
 } probe;
@@ -137,6 +138,13 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The backend of exchanges, which have to be over before the process ends */
+const tc_backend *MatTCGetBackendOfPeers(void)
+{
+  probe.peers = PETSC_TRUE;
+  return probe.cuda;
+}
+
 /* Of products of sparse matrices, which has begun with the first matrix of ours: waits for its end, so that cuSPARSE has no two of them at a time */
 PetscErrorCode MatTCFinishLoading(void)
 {
@@ -149,6 +157,8 @@ PetscErrorCode MatTCFinishLoading(void)
 void MatTCBackendReset(void)
 {
   if (probe.cuda && probe.loads) (void)probe.cuda->load_products_end(); /* a program may reset the device once PETSc is finalized */
+  if (probe.cuda && probe.peers) (void)probe.cuda->drain(); /* other processes write this one's memory until it has waited for them */
+  probe.peers = PETSC_FALSE;
   probe.loads = PETSC_FALSE;
   probe.done = PETSC_FALSE;
 }

@@ -1,7 +1,7 @@
 /*
   The context of a matrix: its life, and its settings.
 */
-#include "aijtccusparseimpl.h"
+#include "ghosts.h"
 
 static const char context_name[] = "MatAIJTCCUSPARSE_context";
 
@@ -9,6 +9,7 @@ const char *const MatAIJTCCUSPARSEBackends[]    = {"auto", "cuda", "host", "MatA
 const char *const MatAIJTCCUSPARSESpMVs[]       = {"auto", "dasp", "hybrid", "cusparse", "parent", "MatAIJTCCUSPARSESpMV", "MAT_AIJTCCUSPARSE_SPMV_", NULL};
 const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", "slice", "tca", "cusparse", "sparse24", "MatAIJTCCUSPARSESpMM", "MAT_AIJTCCUSPARSE_SPMM_", NULL};
 const char *const MatAIJTCCUSPARSEReorders[]    = {"none", "rcm", "MatAIJTCCUSPARSEReorder", "MAT_AIJTCCUSPARSE_REORDER_", NULL};
+const char *const MatAIJTCCUSPARSEExchanges[]   = {"auto", "peer", "petscsf", "MatAIJTCCUSPARSEExchange", "MAT_AIJTCCUSPARSE_EXCHANGE_", NULL};
 const char *const MatAIJTCCUSPARSEPrecisions[]  = {"fp64", "fp32", "tf32", "bf16", "fp16", "MatAIJTCCUSPARSEPrecision", "MAT_AIJTCCUSPARSE_PRECISION_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
 
@@ -57,6 +58,7 @@ static PetscErrorCode MatTCContextDestroy(PetscCtxRt context)
 
   PetscFunctionBegin;
   PetscCall(MatTCContextReset(tc));
+  PetscCall(MatTCPeersDestroy(&tc->peers));
   PetscCall(MatTCGhostsDestroy(&tc->ghosts));
   PetscCall(MatDestroy(&tc->at_ghosts));
   PetscCall(MatDestroy(&tc->blocks));
@@ -114,6 +116,7 @@ PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *sett
   PetscFunctionBegin;
   if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic || tc->settings.precision != settings->precision) PetscCall(MatTCContextReset(tc));
   if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite || tc->settings.reorder != settings->reorder) PetscCall(MatTCDenseReset(tc));
+  if (tc->settings.exchange != settings->exchange) PetscCall(MatTCPeersDestroy(&tc->peers));
   tc->settings = *settings;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -142,6 +145,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm_reorder", MatAIJTCCUSPARSEReorders, (PetscEnum *)&settings->reorder, NULL));
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_exchange", MatAIJTCCUSPARSEExchanges, (PetscEnum *)&settings->exchange, NULL));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -181,6 +185,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_exchange", "What takes elements of vectors to other processes", "MatAIJTCCUSPARSESetExchange", MatAIJTCCUSPARSEExchanges, (PetscEnum)settings.exchange, (PetscEnum *)&settings.exchange, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &has_propagate));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_huge_pages", "Memory of the process asks for huge pages", "MatAIJTCCUSPARSESetHugePages", huge, &huge, &has_huge));
   PetscOptionsEnd();

@@ -3,7 +3,7 @@
 */
 #include "aijtccusparseimpl.h"
 
-PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense;
+PetscLogEvent MATTC_WarmUp, MATTC_Build, MATTC_Refill, MATTC_Collect, MATTC_Upload, MATTC_Send, MATTC_Trial, MATTC_Dense, MATTC_Peers;
 
 static PetscBool initialized = PETSC_FALSE;
 
@@ -77,6 +77,7 @@ PetscErrorCode MatAIJTCCUSPARSEInitializePackage(void)
   PetscCall(PetscLogEventRegister("MatTCCollect", MAT_CLASSID, &MATTC_Collect));
   PetscCall(PetscLogEventRegister("MatTCTrial", MAT_CLASSID, &MATTC_Trial));
   PetscCall(PetscLogEventRegister("MatTCDense", MAT_CLASSID, &MATTC_Dense));
+  PetscCall(PetscLogEventRegister("MatTCPeers", MAT_CLASSID, &MATTC_Peers));
   PetscCall(PetscRegisterFinalize(MatAIJTCCUSPARSEFinalizePackage));
   initialized = PETSC_TRUE;
   PetscFunctionReturn(PETSC_SUCCESS);

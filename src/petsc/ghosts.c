@@ -3,21 +3,16 @@
   the process that wants them, ghosts are by the process that has them, and both are kept by rows, so that MPI takes them from and puts them to where they are, on the
   device too. One exchange carries all columns, up to TC_SPMM_COLUMNS. What is needed for that depends on the pattern alone and is kept with the matrix.
 */
-#include "aijtccusparseimpl.h"
+#include "ghosts.h"
 #include <petscsf.h>
-
-/* Whose rows the slots are, and the other way round; one allocation, which begins with slot_row */
-typedef struct {
-  int64_t  num_slots, num_rows;         /* rows that are sent, and different ones among them */
-  int64_t *slot_row;                    /* [num_slots] row of the block */
-  int64_t *row, *first_slot, *row_slot; /* [num_rows], ascending; [num_rows + 1]; [num_slots], those of a row in the order of processes */
-} MatTCSlots;
 
 struct _MatTCGhosts {
   PetscObjectId     id, off_diagonal; /* of the matrix, and of the block, which preallocation replaces without the matrix having another state for it */
   PetscObjectState  pattern;
-  PetscSF           sf; /* from slots to ghosts */
+  PetscSF           sf; /* from slots to ghosts; NULL before the first block */
   PetscInt          num_ghosts;
+  MatTCNeighbours   to, from; /* of slots, of ghosts */
+  PetscInt         *there;    /* [from.num] the first slot for these ghosts where their rows belong */
   PetscInt          most_columns; /* of an exchange, the same for all processes */
   MatTCSlots        slots, device_slots;
   const tc_backend *device;              /* of the latter */
@@ -39,6 +34,8 @@ PetscErrorCode MatTCGhostsDestroy(MatTCGhosts **ghosts)
   PetscFunctionBegin;
   if (!G) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscSFDestroy(&G->sf));
+  PetscCall(PetscFree2(G->to.rank, G->to.first));
+  PetscCall(PetscFree3(G->from.rank, G->from.first, G->there));
   PetscCall(VecDestroy(&G->at_slots));
   PetscCall(VecDestroy(&G->at_ghosts));
   if (G->columns) PetscCallMPI(MPI_Type_free(&G->unit));
@@ -81,46 +78,45 @@ static PetscErrorCode MatTCGhostsListSlots(MatTCGhosts *G, PetscInt num_local, P
 }
 
 /*
-  From what belongs where by rows, whose leaves are the ghosts: the rows that each process wants, in the order of processes, become slots, and the processes are told where
-  theirs begin
+  From what belongs where by rows, whose leaves are the ghosts, by process since their names ascend: the rows that each process wants, in the order of processes, become slots, and the
+  processes are told where theirs begin
 */
-static PetscErrorCode MatTCGhostsCreateSF(MatTCGhosts *G, PetscSF by_rows, PetscInt num_local)
+static PetscErrorCode MatTCGhostsMeet(MatTCGhosts *G, PetscSF by_rows, PetscInt num_local)
 {
   MPI_Comm           comm;
-  PetscMPIInt        num_to, num_from, tag, *to_sorted, *order;
+  PetscMPIInt        num_to, num_from, tag, *order;
   const PetscMPIInt *to, *from;
-  const PetscInt    *to_offset, *to_row, *from_offset, *ghost, *there;
-  PetscInt          *slot_row, *begin, *begin_there, num_slots = 0;
-  PetscSFNode       *slot;
+  const PetscInt    *to_offset, *to_row, *from_offset;
+  PetscInt          *slot_row, num_slots = 0;
   MPI_Request       *request;
 
   PetscFunctionBegin;
   PetscCall(PetscObjectGetComm((PetscObject)by_rows, &comm));
   PetscCall(PetscObjectGetNewTag((PetscObject)by_rows, &tag));
   PetscCall(PetscSFGetLeafRanks(by_rows, &num_to, &to, &to_offset, &to_row));
-  PetscCall(PetscSFGetRootRanks(by_rows, &num_from, &from, &from_offset, &ghost, &there));
-  PetscCall(PetscMalloc6(num_to, &to_sorted, num_to, &order, num_to, &begin, num_from, &begin_there, num_to + num_from, &request, num_to > 0 ? to_offset[num_to] : 0, &slot_row));
+  PetscCall(PetscSFGetRootRanks(by_rows, &num_from, &from, &from_offset, NULL, NULL));
+  PetscCall(PetscMalloc2(num_to, &G->to.rank, num_to + 1, &G->to.first));
+  PetscCall(PetscMalloc3(num_from, &G->from.rank, num_from + 1, &G->from.first, num_from, &G->there));
+  G->to.num   = num_to;
+  G->from.num = num_from;
+  PetscCall(PetscArraycpy(G->from.rank, from, num_from));
+  PetscCall(PetscArraycpy(G->from.first, from_offset, num_from + 1));
+  PetscCall(PetscMalloc3(num_to, &order, num_to + num_from, &request, num_to > 0 ? to_offset[num_to] : 0, &slot_row));
   for (PetscMPIInt i = 0; i < num_to; i++) {
-    to_sorted[i] = to[i];
-    order[i]     = i;
+    G->to.rank[i] = to[i];
+    order[i]      = i;
   }
-  PetscCall(PetscSortMPIIntWithArray(num_to, to_sorted, order));
-  for (PetscMPIInt i = 0; i < num_from; i++) PetscCallMPI(MPIU_Irecv(begin_there + i, 1, MPIU_INT, from[i], tag, comm, request + i));
+  PetscCall(PetscSortMPIIntWithArray(num_to, G->to.rank, order));
+  for (PetscMPIInt i = 0; i < num_from; i++) PetscCallMPI(MPIU_Irecv(G->there + i, 1, MPIU_INT, from[i], tag, comm, request + i));
   for (PetscMPIInt i = 0; i < num_to; i++) {
-    begin[i] = num_slots;
+    G->to.first[i] = num_slots;
     for (PetscInt e = to_offset[order[i]]; e < to_offset[order[i] + 1]; e++) slot_row[num_slots++] = to_row[e];
-    PetscCallMPI(MPIU_Isend(begin + i, 1, MPIU_INT, to_sorted[i], tag, comm, request + num_from + i));
+    PetscCallMPI(MPIU_Isend(G->to.first + i, 1, MPIU_INT, G->to.rank[i], tag, comm, request + num_from + i));
   }
+  G->to.first[num_to] = num_slots;
   PetscCallMPI(MPI_Waitall(num_to + num_from, request, MPI_STATUSES_IGNORE));
-  PetscCall(PetscMalloc1(G->num_ghosts, &slot));
-  for (PetscMPIInt i = 0; i < num_from; i++) {
-    for (PetscInt e = from_offset[i]; e < from_offset[i + 1]; e++) slot[ghost[e]] = (PetscSFNode){.rank = from[i], .index = begin_there[i] + e - from_offset[i]};
-  }
-  PetscCall(PetscSFCreate(comm, &G->sf));
-  PetscCall(PetscSFSetGraph(G->sf, num_slots, G->num_ghosts, NULL, PETSC_COPY_VALUES, slot, PETSC_OWN_POINTER));
-  PetscCall(PetscSFSetUp(G->sf));
   PetscCall(MatTCGhostsListSlots(G, num_local, num_slots, slot_row));
-  PetscCall(PetscFree6(to_sorted, order, begin, begin_there, request, slot_row));
+  PetscCall(PetscFree3(order, request, slot_row));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -152,19 +148,68 @@ PetscErrorCode MatTCGhostsGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCGhosts **ghosts
   PetscCall(PetscSFCreate(PetscObjectComm((PetscObject)A), &by_rows));
   PetscCall(PetscSFSetGraphLayout(by_rows, columns, G->num_ghosts, NULL, PETSC_COPY_VALUES, names));
   PetscCall(PetscSFSetUp(by_rows));
-  PetscCall(MatTCGhostsCreateSF(G, by_rows, num_local));
+  PetscCall(MatTCGhostsMeet(G, by_rows, num_local));
   PetscCall(PetscSFDestroy(&by_rows));
-  G->most_columns = (PetscInt)PetscMax(1, PetscMin(TC_SPMM_COLUMNS, PETSC_INT_MAX / PetscMax(1, PetscMax(G->slots.num_slots, G->num_ghosts))));
-  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &G->most_columns, 1, MPIU_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
   G->id           = id;
   G->pattern      = pattern;
   G->off_diagonal = block;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same, and what rows of dense blocks need beyond that: from slots to ghosts */
+PetscErrorCode MatTCGhostsGetForBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCGhosts **ghosts)
+{
+  MPI_Comm     comm = PetscObjectComm((PetscObject)A);
+  MatTCGhosts *G;
+  PetscSFNode *slot;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGhostsGet(A, tc, &G));
+  *ghosts = G;
+  if (G->sf) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscMalloc1(G->num_ghosts, &slot));
+  for (PetscMPIInt i = 0; i < G->from.num; i++) {
+    for (PetscInt g = G->from.first[i]; g < G->from.first[i + 1]; g++) slot[g] = (PetscSFNode){.rank = G->from.rank[i], .index = G->there[i] + g - G->from.first[i]};
+  }
+  PetscCall(PetscSFCreate(comm, &G->sf));
+  PetscCall(PetscSFSetGraph(G->sf, (PetscInt)G->slots.num_slots, G->num_ghosts, NULL, PETSC_COPY_VALUES, slot, PETSC_OWN_POINTER));
+  PetscCall(PetscSFSetUp(G->sf));
+  G->most_columns = (PetscInt)PetscMax(1, PetscMin(TC_SPMM_COLUMNS, PETSC_INT_MAX / PetscMax(1, PetscMax(G->slots.num_slots, G->num_ghosts))));
+  PetscCallMPI(MPIU_Allreduce(MPI_IN_PLACE, &G->most_columns, 1, MPIU_INT, MPI_MIN, comm));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+const MatTCNeighbours *MatTCGhostsTo(const MatTCGhosts *G)
+{
+  return &G->to;
+}
+
+const MatTCNeighbours *MatTCGhostsFrom(const MatTCGhosts *G)
+{
+  return &G->from;
+}
+
 PetscInt MatTCGhostsMostColumns(const MatTCGhosts *G)
 {
   return G->most_columns;
+}
+
+/* The lists on the device, too */
+tc_status MatTCGhostsOnDevice(MatTCGhosts *G, const tc_backend *device, const MatTCSlots **slots)
+{
+  const size_t bytes = MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, NULL, NULL) * sizeof(int64_t);
+  void        *memory;
+  tc_status    status;
+
+  if (slots) *slots = &G->device_slots;
+  if (G->device) return TC_OK;
+  TC_CALL(tc_from_backend(device, device->alloc(bytes, &memory)));
+  status = tc_from_backend(device, device->upload(memory, G->slots.slot_row, bytes, MatTCGetParentStream()));
+  if (status == TC_OK) {
+    MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, (int64_t *)memory, &G->device_slots);
+    G->device = device;
+  } else device->release(memory);
+  return status;
 }
 
 /* Rows and lists for blocks of `columns` columns; the lists on the device if the exchange is to be there */
@@ -196,18 +241,7 @@ static PetscErrorCode MatTCGhostsReserve(MatTCGhosts *G, PetscBool cuda, PetscIn
     PetscCallMPI(MPI_Type_contiguous(G->columns, MPIU_SCALAR, &G->unit));
     PetscCallMPI(MPI_Type_commit(&G->unit));
   }
-  if (device && !G->device) {
-    const size_t bytes = MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, NULL, NULL) * sizeof(int64_t);
-    void        *memory;
-
-    *status = tc_from_backend(device, device->alloc(bytes, &memory));
-    if (*status != TC_OK) PetscFunctionReturn(PETSC_SUCCESS);
-    *status = tc_from_backend(device, device->upload(memory, G->slots.slot_row, bytes, MatTCGetParentStream()));
-    if (*status == TC_OK) {
-      MatTCSlotsPlace(G->slots.num_slots, G->slots.num_rows, (int64_t *)memory, &G->device_slots);
-      G->device = device;
-    } else device->release(memory);
-  }
+  if (device) *status = MatTCGhostsOnDevice(G, device, NULL);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -2,7 +2,7 @@
   Products with vectors. All operations serve sequential and parallel matrices: a parallel one makes sure that its blocks are ours and calls its parent, which
   multiplies with them; a sequential one keeps what it has packed current and multiplies with that, or calls its parent.
 */
-#include "aijtccusparseimpl.h"
+#include "ghosts.h"
 
 /*
   z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows given. `done` is false when that failed: z is
@@ -92,6 +92,19 @@ PetscErrorCode MatTCTry(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCSideId id, int sign, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* By peers, if there are any; y may be NULL, or z. A parallel matrix, whose blocks become ours */
+static PetscErrorCode MatTCMultParallel(Mat A, Mat_AIJTCCUSPARSE *tc, MatOperation op, Vec x, Vec y, Vec z)
+{
+  PetscBool peers;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCEnsureBlocks(A, tc));
+  PetscCall(MatTCPeersGet(A, tc, x, y, z, &peers));
+  if (peers) PetscCall(MatTCPeersMult(A, tc, op, x, y, z));
+  else PetscCall(MatTCParentMult(A, tc->parent, op, x, y, z));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 static PetscErrorCode MatTCMult(Mat A, MatOperation op, Vec x, Vec y, Vec z)
 {
   const MatTCSideId  side = op == MATOP_MULT_TRANSPOSE || op == MATOP_MULT_TRANSPOSE_ADD ? MATTC_TRANSPOSE : MATTC_FORWARD;
@@ -106,8 +119,11 @@ static PetscErrorCode MatTCMult(Mat A, MatOperation op, Vec x, Vec y, Vec z)
     PetscCall(MatTCParentMult(A, parent, op, x, y, z));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc));
-  else PetscCall(MatTCTry(A, tc, side, tc->subtract ? -1 : 1, x, y, z, &done));
+  if (tc->parent->mpi) {
+    PetscCall(MatTCMultParallel(A, tc, op, x, y, z));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTCTry(A, tc, side, tc->subtract ? -1 : 1, x, y, z, &done));
   if (!done && tc->subtract) PetscCall(MatTCParentSubtract(A, tc->parent, x, y, z));
   else if (!done) PetscCall(MatTCParentMult(A, tc->parent, op, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -142,10 +158,10 @@ PetscErrorCode MatMultTransposeAdd_AIJTCCUSPARSE(Mat A, Vec x, Vec y, Vec z)
 }
 
 /*
-  r = b - A x of a parallel matrix is its parent's MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
+  r = b - A x of a parallel matrix is its MatMultAdd() with blocks that subtract: the diagonal block while the ghost values travel, then the other one in
   place. `done` is false if a block is not ours.
 */
-static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
+static PetscErrorCode MatTCResidualOfBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, Vec b, Vec x, Vec r, PetscBool *done)
 {
   Mat                blocks[2];
   Mat_AIJTCCUSPARSE *of_block[2];
@@ -161,7 +177,7 @@ static PetscErrorCode MatTCResidualOfBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, 
   }
   *done = PETSC_TRUE;
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_TRUE;
-  ierr = MatTCParentMult(A, tc->parent, MATOP_MULT_ADD, x, b, r);
+  ierr = MatTCMultParallel(A, tc, MATOP_MULT_ADD, x, b, r);
   for (PetscInt i = 0; i < num; i++) of_block[i]->subtract = PETSC_FALSE;
   PetscCall(ierr);
   PetscFunctionReturn(PETSC_SUCCESS);

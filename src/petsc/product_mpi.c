@@ -3,7 +3,7 @@
   set up its exchange anew for every product, on the GPU for milliseconds each; its A B on the host has a loop of its own for the off-diagonal block; its A^T B copies the
   values of A once and does not look again. With the product only an option is kept, all else with the matrix.
 */
-#include "aijtccusparseimpl.h"
+#include "ghosts.h"
 
 /* C = A B or A^T B of a local block with local blocks: ours if it can be, else by MatProduct */
 static PetscErrorCode MatTCLocalProduct(MatProductType type, Mat A, Mat B, Mat C)
@@ -61,7 +61,7 @@ static PetscErrorCode MatTCParallelBegin(MatProductType type, Mat C, MatTCParall
   PetscCall(MatTCProductCheckSizes(type, P->A, P->local_b, P->local_c));
   PetscCall(MatGetSize(P->local_b, NULL, &P->n));
   PetscCall(MatGetSize(P->off_diagonal, NULL, &P->num_ghosts));
-  PetscCall(MatTCGhostsGet(P->A, P->tc, &P->ghosts));
+  PetscCall(MatTCGhostsGetForBlocks(P->A, P->tc, &P->ghosts));
   P->batch = MatTCGhostsMostColumns(P->ghosts);
   if (C->product->data) P->batch = PetscMin(P->batch, *(PetscInt *)C->product->data);
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,0 +1,347 @@
+/*
+  Elements of vectors that belong to other processes, without the host: where all neighbours of all processes of a matrix are on the same machine and have GPUs of their own, kernels write them
+  into the neighbours' memory (tc_exchange.h), in the place of the parent's exchange, which waits for the GPU and for MPI. The bits are those of that exchange.
+*/
+#include "peers.h"
+
+enum { PRODUCTS_BEFORE = 8 }; /* with a pattern by the parent's exchange: agreeing takes some ten times what a product saves */
+
+enum { ENTRIES_AT_ONCE = 500000 }; /* of a diagonal block whose product, some 3 us, hides nothing that a launch of 2.5 would not cost */
+
+/* What one neighbour tells another: places in its window that are the other's */
+typedef struct {
+  tc_window_name name;
+  int64_t        half[MATTC_NUM_WAYS][2], flag[MATTC_NUM_WAYS];
+  int64_t        usable;
+} MatTCCard;
+
+/* Where things are in the window, bytes */
+typedef struct {
+  size_t half[MATTC_NUM_WAYS][2], flags[MATTC_NUM_WAYS], bytes;
+} MatTCWindowPlan;
+
+static size_t MatTCReserve(size_t bytes, MatTCWindowPlan *plan)
+{
+  const size_t begin = plan->bytes;
+
+  plan->bytes += (bytes + TC_WINDOW_ALIGNMENT - 1) / TC_WINDOW_ALIGNMENT * TC_WINDOW_ALIGNMENT;
+  return begin;
+}
+
+static MatTCWindowPlan MatTCPlanWindow(PetscMPIInt num, PetscInt num_ghosts, PetscInt num_slots)
+{
+  const PetscInt  elements[MATTC_NUM_WAYS] = {num_ghosts, num_slots};
+  MatTCWindowPlan plan               = {.bytes = 0};
+
+  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
+    plan.flags[w] = MatTCReserve((size_t)num * sizeof(uint32_t), &plan);
+    for (int h = 0; h < 2; h++) plan.half[w][h] = MatTCReserve((size_t)elements[w] * sizeof(PetscScalar), &plan);
+  }
+  return plan;
+}
+
+static PetscErrorCode MatTCPeersForget(MatTCPeers *P)
+{
+  PetscFunctionBegin;
+  for (int h = 0; h < 2; h++) PetscCall(VecDestroy(&P->came[h]));
+  PetscCall(VecDestroy(&P->at_ghosts));
+  if (P->memory) P->backend->release(P->memory);
+  if (P->window) P->backend->exchange->release(P->window);
+  PetscCall(PetscMemzero(P, sizeof(*P)));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode MatTCPeersDestroy(MatTCPeers **peers)
+{
+  PetscFunctionBegin;
+  if (*peers) PetscCall(MatTCPeersForget(*peers));
+  PetscCall(PetscFree(*peers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* This process and those neighbours cannot */
+static PetscErrorCode MatTCPeersRefuse(MatTCPeers *P, const char reason[])
+{
+  PetscFunctionBegin;
+  if (P->usable) PetscCall(PetscStrncpy(P->reason, reason, sizeof(P->reason)));
+  P->usable = PETSC_FALSE;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The neighbours, ascending: both lists are, and where each has its slots and ghosts, -1: none */
+static PetscErrorCode MatTCPeersMerge(const MatTCNeighbours *to, const MatTCNeighbours *from, PetscMPIInt *num, PetscMPIInt rank[], PetscMPIInt place[][MATTC_NUM_WAYS])
+{
+  PetscMPIInt t = 0, f = 0;
+
+  PetscFunctionBegin;
+  for (*num = 0; t < to->num || f < from->num; ++*num) {
+    const PetscBool take_to   = (PetscBool)(t < to->num && (f == from->num || to->rank[t] <= from->rank[f]));
+    const PetscBool take_from = (PetscBool)(f < from->num && (t == to->num || from->rank[f] <= to->rank[t]));
+
+    rank[*num]           = take_to ? to->rank[t] : from->rank[f];
+    place[*num][MATTC_TO_GHOSTS] = take_to ? t++ : -1;
+    place[*num][MATTC_TO_SLOTS] = take_from ? f++ : -1;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Are the neighbours on the same machine? */
+static PetscErrorCode MatTCPeersAreNear(Mat A, MatTCPeers *P, const PetscMPIInt rank[])
+{
+  PetscFunctionBegin;
+#if PetscDefined(HAVE_MPI_PROCESS_SHARED_MEMORY)
+  PetscShmComm near;
+
+  PetscCall(PetscShmCommGet(PetscObjectComm((PetscObject)A), &near));
+  for (PetscMPIInt k = 0; k < P->num; k++) {
+    PetscMPIInt local;
+
+    PetscCall(PetscShmCommGlobalToLocal(near, rank[k], &local));
+    if (local == MPI_PROC_NULL) PetscCall(MatTCPeersRefuse(P, "two processes are on different machines"));
+  }
+#else
+  (void)A, (void)rank;
+  PetscCall(MatTCPeersRefuse(P, "PETSc was configured without shared memory of MPI"));
+#endif
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Cards go to and come from all neighbours */
+static PetscErrorCode MatTCPeersMeet(Mat A, PetscMPIInt num, const PetscMPIInt rank[], const MatTCCard mine[], MatTCCard theirs[])
+{
+  const MPI_Comm comm = PetscObjectComm((PetscObject)A);
+  PetscMPIInt    tag;
+  MPI_Request   *request;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetNewTag((PetscObject)A, &tag));
+  PetscCall(PetscMalloc1(2 * num, &request));
+  for (PetscMPIInt k = 0; k < num; k++) PetscCallMPI(MPI_Irecv(theirs + k, (PetscMPIInt)sizeof(MatTCCard), MPI_BYTE, rank[k], tag, comm, request + k));
+  for (PetscMPIInt k = 0; k < num; k++) PetscCallMPI(MPI_Isend(mine + k, (PetscMPIInt)sizeof(MatTCCard), MPI_BYTE, rank[k], tag, comm, request + num + k));
+  PetscCallMPI(MPI_Waitall(2 * num, request, MPI_STATUSES_IGNORE));
+  PetscCall(PetscFree(request));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where what goes to each neighbour is to be, by their cards; on the device afterwards */
+static tc_status MatTCPeersAim(MatTCPeers *P, PetscBool shared, const PetscMPIInt place[][MATTC_NUM_WAYS], const MatTCCard theirs[], tc_target targets[])
+{
+  const MatTCNeighbours *lists[MATTC_NUM_WAYS] = {MatTCGhostsTo(P->ghosts), MatTCGhostsFrom(P->ghosts)};
+  const size_t           bytes           = MATTC_NUM_WAYS * (size_t)P->num * (sizeof(tc_target) + sizeof(uint32_t));
+  const tc_backend      *backend         = P->backend;
+  void                  *begin;
+
+  for (PetscMPIInt k = 0; k < P->num; k++) {
+    TC_CHECK(theirs[k].usable, TC_ERR_UNSUPPORTED, "a neighbour cannot");
+    TC_CALL(tc_from_backend(backend, backend->exchange->open(&theirs[k].name, shared, &begin)));
+    for (int w = 0; w < MATTC_NUM_WAYS; w++) {
+      const PetscMPIInt i = place[k][w];
+
+      targets[w * P->num + k] = (tc_target){
+        .half  = {(char *)begin + theirs[k].half[w][0], (char *)begin + theirs[k].half[w][1]},
+        .flag  = (uint32_t *)((char *)begin + theirs[k].flag[w]),
+        .first = i < 0 ? 0 : lists[w]->first[i],
+        .num   = i < 0 ? 0 : lists[w]->first[i + 1] - lists[w]->first[i]
+      };
+      P->way[w].most = PetscMax(P->way[w].most, targets[w * P->num + k].num);
+    }
+  }
+  TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &P->memory)));
+  TC_CALL(tc_from_backend(backend, backend->zero(P->memory, bytes, MatTCGetParentStream())));
+  TC_CALL(tc_from_backend(backend, backend->upload(P->memory, targets, MATTC_NUM_WAYS * (size_t)P->num * sizeof(tc_target), MatTCGetParentStream())));
+  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
+    P->way[w].targets = (tc_target *)P->memory + w * P->num;
+    P->way[w].arrived = (uint32_t *)((tc_target *)P->memory + MATTC_NUM_WAYS * P->num) + w * P->num;
+  }
+  return tc_from_backend(backend, backend->synchronize(MatTCGetParentStream()));
+}
+
+/* A window with a place for each neighbour, and what tells the neighbours */
+static tc_status MatTCPeersOpenWindow(MatTCPeers *P, const MatTCWindowPlan *plan, tc_window_name *name)
+{
+  const MatTCSlots *slots;
+
+  TC_CALL(MatTCGhostsOnDevice(P->ghosts, P->backend, &slots));
+  TC_CALL(tc_from_backend(P->backend, P->backend->exchange->alloc(plan->bytes, &P->window, name)));
+  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
+    P->way[w].flags = (uint32_t *)((char *)P->window + plan->flags[w]);
+    for (int h = 0; h < 2; h++) P->way[w].half[h] = (char *)P->window + plan->half[w][h];
+  }
+  return TC_OK;
+}
+
+/* Vectors of ghosts, those that come and those that go, and when they are waited for */
+static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P, PetscInt num_ghosts)
+{
+  Mat     diagonal;
+  MatInfo info;
+
+  PetscFunctionBegin;
+  PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, NULL, NULL));
+  PetscCall(MatGetInfo(diagonal, MAT_LOCAL, &info));
+  P->at_once = (PetscBool)(info.nz_used < ENTRIES_AT_ONCE);
+  for (int h = 0; h < 2; h++) PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, num_ghosts, NULL, P->way[MATTC_TO_GHOSTS].half[h], &P->came[h]));
+  PetscCall(VecCreate(PETSC_COMM_SELF, &P->at_ghosts));
+  PetscCall(VecSetSizes(P->at_ghosts, num_ghosts, num_ghosts));
+  PetscCall(VecSetType(P->at_ghosts, VECSEQCUDA));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Everything that an exchange needs; collective. All processes agree on whether there will be any */
+static PetscErrorCode MatTCPeersAgree(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
+{
+  const MatTCNeighbours *to, *from;
+  const PetscBool        shared = (PetscBool)(tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PEER);
+  MatTCWindowPlan        plan;
+  MatTCCard             *mine, *theirs;
+  tc_window_name         name = {{0}};
+  tc_target             *targets;
+  tc_status              status;
+  PetscBool              bound;
+  PetscMPIInt           *rank, most, usable, all_usable;
+  PetscMPIInt(*place)[MATTC_NUM_WAYS];
+
+  PetscFunctionBegin;
+  P->agreed = P->usable = PETSC_TRUE;
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (bound) PetscCall(MatTCPeersRefuse(P, "the matrix is bound to the CPU"));
+  P->backend = MatTCGetBackendOfPeers();
+  PetscCall(MatTCGhostsGet(A, tc, &P->ghosts));
+  to   = MatTCGhostsTo(P->ghosts);
+  from = MatTCGhostsFrom(P->ghosts);
+  most = to->num + from->num;
+  PetscCall(PetscMalloc5(most, &rank, most, &place, most, &mine, most, &theirs, MATTC_NUM_WAYS * most, &targets));
+  PetscCall(MatTCPeersMerge(to, from, &P->num, rank, place));
+  PetscCall(MatTCPeersAreNear(A, P, rank));
+  plan   = MatTCPlanWindow(P->num, from->first[from->num], to->first[to->num]);
+  status = MatTCPeersOpenWindow(P, &plan, &name);
+  if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
+  for (PetscMPIInt k = 0; k < P->num; k++) {
+    const PetscInt sent[MATTC_NUM_WAYS] = {place[k][MATTC_TO_SLOTS] < 0 ? 0 : from->first[place[k][MATTC_TO_SLOTS]], place[k][MATTC_TO_GHOSTS] < 0 ? 0 : to->first[place[k][MATTC_TO_GHOSTS]]}; /* by the neighbour */
+
+    mine[k] = (MatTCCard){.name = name, .usable = P->usable};
+    for (int w = 0; w < MATTC_NUM_WAYS; w++) {
+      mine[k].flag[w] = (int64_t)(plan.flags[w] + (size_t)k * sizeof(uint32_t));
+      for (int h = 0; h < 2; h++) mine[k].half[w][h] = (int64_t)(plan.half[w][h] + (size_t)sent[w] * sizeof(PetscScalar));
+    }
+  }
+  PetscCall(MatTCPeersMeet(A, P->num, rank, mine, theirs));
+  if (P->usable) {
+    status = MatTCPeersAim(P, shared, (const PetscMPIInt(*)[MATTC_NUM_WAYS])place, theirs, targets);
+    if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
+  }
+  if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P, from->first[from->num]));
+  PetscCall(PetscFree5(rank, place, mine, theirs, targets));
+  usable = P->usable;
+  PetscCallMPI(MPI_Allreduce(&usable, &all_usable, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
+  if (!all_usable) PetscCall(MatTCPeersRefuse(P, "another process cannot"));
+  if (all_usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors with %d neighbours in their memory\n", P->num));
+  else PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors by the parent: %s\n", P->reason));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Forgets what belongs to another pattern; collective, as PETSc replaces blocks in collective operations only */
+static PetscErrorCode MatTCPeersFollow(Mat A, Mat_AIJTCCUSPARSE *tc)
+{
+  MatTCPeers      *P = tc->peers;
+  PetscObjectId    id, block;
+  PetscObjectState pattern;
+  Mat              off_diagonal;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectGetId((PetscObject)A, &id));
+  PetscCall(MatGetNonzeroState(A, &pattern));
+  PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &off_diagonal, NULL));
+  PetscCall(PetscObjectGetId((PetscObject)off_diagonal, &block));
+  if (P && P->id == id && P->pattern == pattern && P->off_diagonal == block) PetscFunctionReturn(PETSC_SUCCESS);
+  if (P) PetscCall(MatTCPeersForget(P));
+  else PetscCall(PetscNew(&tc->peers));
+  P               = tc->peers;
+  P->id           = id;
+  P->pattern      = pattern;
+  P->off_diagonal = block;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*
+  Do peers exchange for a product of the parallel matrix with these vectors, y may be NULL, or does the parent? Collective, and the same on all processes: all that decides is the same on them, which
+  what is bound to the CPU need not be, or has been agreed on.
+*/
+PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, PetscBool *peers)
+{
+  const Vec vecs[] = {x, y, z};
+  PetscBool cuda;
+
+  PetscFunctionBegin;
+  *peers = PETSC_FALSE;
+  if (!tc->parent->cuda || !MATTC_SCALAR_IS_OURS || tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT) PetscFunctionReturn(PETSC_SUCCESS);
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(vecs); i++) {
+    if (!vecs[i]) continue;
+    PetscCall(PetscObjectTypeCompareAny((PetscObject)vecs[i], &cuda, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
+    if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTCPeersFollow(A, tc));
+  tc->peers->products++;
+  if (!tc->peers->agreed) {
+    if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO && tc->peers->products <= PRODUCTS_BEFORE) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(PetscLogEventBegin(MATTC_Peers, A, 0, 0, 0));
+    PetscCall(MatTCPeersAgree(A, tc, tc->peers));
+    PetscCall(PetscLogEventEnd(MATTC_Peers, A, 0, 0, 0));
+  }
+  *peers = tc->peers->usable;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetExchange - Selects what takes elements of vectors to other processes in products of the matrix
+
+  Logically Collective; `exchange` must contain common value
+
+  Input Parameters:
++ A        - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- exchange - `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO`, `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` or `MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF`
+
+  Options Database Key:
+. -mat_aijtccusparse_exchange (auto|peer|petscsf) - what exchanges elements, default `auto`
+
+  Level: intermediate
+
+  Notes:
+  Takes effect at the next product, `MatMult()`, its relatives or `MatResidual()`, of a parallel matrix with vectors on GPUs. What was chosen is shown by `-info`, and by `MatView()` with
+  `PETSC_VIEWER_ASCII_INFO`.
+
+  `PetscSF` waits for the GPU, for MPI, and in most installations for copies to the host and back. If all processes that exchange are on one machine, kernels can write elements straight into the
+  memory of the other GPU, by CUDA IPC, and nobody waits. That is what `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` does from the first product on, and `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO` after eight
+  with a pattern, provided that no two of these processes share a GPU\: a kernel that waits for another process keeps its GPU from that process for some milliseconds then, unless the
+  multi-process service of CUDA runs both. Each process keeps 32 MB of its GPU for it, or what it takes.
+
+  All processes agree on it, once for a pattern. Where one cannot, all have `PetscSF`; so too with vectors on the host, and where the matrix is bound to the CPU then.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEExchange`, `MatMult()`, `PetscSF`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetExchange(Mat A, MatAIJTCCUSPARSEExchange exchange)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
+  PetscValidLogicalCollectiveEnum(A, exchange, 2);
+  PetscCall(MatTCCheckChoice(A, (int)exchange, MatAIJTCCUSPARSEExchanges));
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.exchange = exchange;
+  PetscCall(MatTCSetSettings(tc, &settings));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* How elements are exchanged; words are those of the first process */
+PetscErrorCode MatTCViewPeers(const Mat_AIJTCCUSPARSE *tc, PetscViewer viewer)
+{
+  const MatTCPeers *P = tc->peers;
+
+  PetscFunctionBegin;
+  if (!P || !P->agreed) PetscFunctionReturn(PETSC_SUCCESS);
+  if (P->usable) PetscCall(PetscViewerASCIIPrintf(viewer, "  elements of vectors are exchanged in the memory of %d neighbours, the first process's\n", P->num));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  elements of vectors are exchanged by PetscSF: %s\n", P->reason));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
