@@ -4,7 +4,7 @@
 */
 #include "peers.h"
 
-enum { PRODUCTS_BEFORE = 8 }; /* with a pattern by the parent's exchange: agreeing takes some ten times what a product saves */
+enum { PRODUCTS_BEFORE = 4 }; /* with a pattern by the parent's exchange: agreeing takes some ten times what a product saves */
 
 enum { ENTRIES_AT_ONCE = 500000 }; /* of a diagonal block whose product, some 3 us, hides nothing that a launch of 2.5 would not cost */
 
@@ -311,7 +311,7 @@ PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, 
   `PETSC_VIEWER_ASCII_INFO`.
 
   `PetscSF` waits for the GPU, for MPI, and in most installations for copies to the host and back. If all processes that exchange are on one machine, kernels can write elements straight into the
-  memory of the other GPU, by CUDA IPC, and nobody waits. That is what `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` does from the first product on, and `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO` after eight
+  memory of the other GPU, by CUDA IPC, and nobody waits. That is what `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` does from the first product on, and `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO` after four
   with a pattern, provided that no two of these processes share a GPU\: a kernel that waits for another process keeps its GPU from that process for some milliseconds then, unless the
   multi-process service of CUDA runs both. Each process keeps 32 MB of its GPU for it, or what it takes.
 
