@@ -12,7 +12,7 @@ extern "C" {
 
 enum { TC_WINDOW_ALIGNMENT = 256 };
 
-/* What tells another process where a window is */
+/* What tells another process where a window is, or which device a process has */
 typedef struct {
   char bytes[128];
 } tc_window_name;
@@ -25,6 +25,8 @@ typedef struct {
 } tc_target;
 
 typedef struct {
+  /* The present device, the same for whoever has it. Errors: TC_ERR_DEVICE */
+  tc_status (*name_device)(tc_window_name *name);
   /* Zeros, of the present device, aligned to TC_WINDOW_ALIGNMENT. Waits for the device. release(): NULL is fine; whoever knows the window may no longer write. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE */
   tc_status (*alloc)(size_t bytes, void **window, tc_window_name *name);
   void (*release)(void *window);

@@ -161,6 +161,24 @@ tc_status open(const Name &name, bool shared, void **window)
 }
 } // namespace
 
+extern "C" tc_status tc_window_name_device(tc_window_name *name)
+{
+  Name full = {};
+  int  device;
+
+  *name = {};
+  TC_CALL(tc_cuda("current device", cudaGetDevice(&device)));
+  try {
+    const std::lock_guard<std::mutex> lock(mutex);
+
+    TC_CALL(uuid_of(device, &full.device));
+  } catch (const std::bad_alloc &) {
+    return tc_fail(TC_ERR_MEMORY, "no host memory for what exchanges need");
+  }
+  memcpy(name->bytes, &full, sizeof full);
+  return TC_OK;
+}
+
 extern "C" void tc_window_release(void *window)
 {
   const std::lock_guard<std::mutex> lock(mutex);

@@ -113,17 +113,6 @@ const tc_backend *MatTCGetBackend(PetscBool cuda)
   return cuda ? probe.cuda : tc_backend_host();
 }
 
-/* The first memory of the GPU that other processes reach */
-static tc_status MatTCWarmUpWindows(void)
-{
-  tc_window_name name;
-  void          *window;
-  tc_status      status = probe.cuda->exchange->alloc(1, &window, &name);
-
-  if (status == TC_OK) probe.cuda->exchange->release(window);
-  return status;
-}
-
 /*
   What the first products of a process would wait for, here, where the parent has just made PETSc initialise its device: creating a matrix of the type says that products will come,
   and where the solve begins nobody knows. A failure is that of the first product that needs the same, if any.
@@ -138,8 +127,6 @@ PetscErrorCode MatTCWarmUp(Mat A, const Mat_AIJTCCUSPARSE *tc)
   probe.warm = PETSC_TRUE;
   PetscCall(PetscLogEventBegin(MATTC_WarmUp, A, 0, 0, 0));
   status = probe.cuda->warm_up(MATTC_SCALAR);
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  if (status == TC_OK && size > 1 && tc->settings.exchange != MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF) status = MatTCWarmUpWindows();
   PetscCall(PetscLogEventEnd(MATTC_WarmUp, A, 0, 0, 0));
   if (status != TC_OK) PetscCall(PetscInfo(A, "aijtccusparse could not prepare the GPU for its first products, which will take longer: %s\n", probe.cuda->last_error()));
   if (!MatTCIsPropagating()) PetscFunctionReturn(PETSC_SUCCESS); /* which ends it, before the first product */

@@ -86,7 +86,7 @@ static PetscErrorCode MatTCGhostsMeet(MatTCGhosts *G, PetscSF by_rows, PetscInt 
   MPI_Comm           comm;
   PetscMPIInt        num_to, num_from, tag, *order;
   const PetscMPIInt *to, *from;
-  const PetscInt    *to_offset, *to_row, *from_offset;
+  const PetscInt    *to_offset, *to_row, *from_offset, *ghost;
   PetscInt          *slot_row, num_slots = 0;
   MPI_Request       *request;
 
@@ -94,7 +94,8 @@ static PetscErrorCode MatTCGhostsMeet(MatTCGhosts *G, PetscSF by_rows, PetscInt 
   PetscCall(PetscObjectGetComm((PetscObject)by_rows, &comm));
   PetscCall(PetscObjectGetNewTag((PetscObject)by_rows, &tag));
   PetscCall(PetscSFGetLeafRanks(by_rows, &num_to, &to, &to_offset, &to_row));
-  PetscCall(PetscSFGetRootRanks(by_rows, &num_from, &from, &from_offset, NULL, NULL));
+  PetscCall(PetscSFGetRootRanks(by_rows, &num_from, &from, &from_offset, &ghost, NULL));
+  for (PetscInt e = 0; e < G->num_ghosts; e++) PetscCheck(ghost[e] == e, PETSC_COMM_SELF, PETSC_ERR_PLIB, "Ghost %" PetscInt_FMT " comes where %" PetscInt_FMT " should: columns of an off-diagonal block are not in the order of processes", ghost[e], e);
   PetscCall(PetscMalloc2(num_to, &G->to.rank, num_to + 1, &G->to.first));
   PetscCall(PetscMalloc3(num_from, &G->from.rank, num_from + 1, &G->from.first, num_from, &G->there));
   G->to.num   = num_to;

@@ -52,6 +52,7 @@ static PetscErrorCode MatTCPeersForward(Mat_AIJTCCUSPARSE *tc, Mat diagonal, Mat
   if (y) PetscCall(MatMultAdd_AIJTCCUSPARSE(diagonal, x, y, z));
   else PetscCall(MatMult_AIJTCCUSPARSE(diagonal, x, z));
   PetscCall(MatTCPeersAwait(P, MATTC_TO_GHOSTS, stream));
+  if (P->num_ghosts == 0) PetscFunctionReturn(PETSC_SUCCESS);
   came = P->came[P->way[MATTC_TO_GHOSTS].generation % 2];
   PetscCall(VecGetArrayWriteAndMemType(came, &array, &type)); /* it has been written */
   PetscCall(VecRestoreArrayWriteAndMemType(came, &array));
@@ -69,7 +70,7 @@ static PetscErrorCode MatTCPeersReverse(Mat_AIJTCCUSPARSE *tc, Mat diagonal, Mat
   tc_status         status = TC_OK;
 
   PetscFunctionBegin;
-  PetscCall(MatMultTranspose_AIJTCCUSPARSE(off_diagonal, x, P->at_ghosts));
+  if (P->num_ghosts > 0) PetscCall(MatMultTranspose_AIJTCCUSPARSE(off_diagonal, x, P->at_ghosts));
   PetscCall(MatTCPeersPush(tc, MATTC_TO_SLOTS, NULL, P->at_ghosts, stream));
   if (y) PetscCall(MatMultTransposeAdd_AIJTCCUSPARSE(diagonal, x, y, z));
   else PetscCall(MatMultTranspose_AIJTCCUSPARSE(diagonal, x, z));

@@ -171,7 +171,7 @@ static tc_status MatTCPeersOpenWindow(MatTCPeers *P, const MatTCWindowPlan *plan
 }
 
 /* Vectors of ghosts, those that come and those that go, and when they are waited for */
-static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P, PetscInt num_ghosts)
+static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P)
 {
   Mat     diagonal;
   MatInfo info;
@@ -180,15 +180,15 @@ static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P, PetscInt num_gh
   PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, NULL, NULL));
   PetscCall(MatGetInfo(diagonal, MAT_LOCAL, &info));
   P->at_once = (PetscBool)(info.nz_used < ENTRIES_AT_ONCE);
-  for (int h = 0; h < 2; h++) PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, num_ghosts, NULL, P->way[MATTC_TO_GHOSTS].half[h], &P->came[h]));
+  for (int h = 0; h < 2; h++) PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, P->num_ghosts, NULL, P->way[MATTC_TO_GHOSTS].half[h], &P->came[h]));
   PetscCall(VecCreate(PETSC_COMM_SELF, &P->at_ghosts));
-  PetscCall(VecSetSizes(P->at_ghosts, num_ghosts, num_ghosts));
+  PetscCall(VecSetSizes(P->at_ghosts, P->num_ghosts, P->num_ghosts));
   PetscCall(VecSetType(P->at_ghosts, VECSEQCUDA));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Everything that an exchange needs; collective. All processes agree on whether there will be any */
-static PetscErrorCode MatTCPeersAgree(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
+/* Everything that an exchange needs, on all processes or on none; collective */
+static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
 {
   const MatTCNeighbours *to, *from;
   const PetscBool        shared = (PetscBool)(tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PEER);
@@ -202,7 +202,6 @@ static PetscErrorCode MatTCPeersAgree(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   PetscMPIInt(*place)[MATTC_NUM_WAYS];
 
   PetscFunctionBegin;
-  P->agreed = P->usable = PETSC_TRUE;
   PetscCall(MatBoundToCPU(A, &bound));
   if (bound) PetscCall(MatTCPeersRefuse(P, "the matrix is bound to the CPU"));
   P->backend = MatTCGetBackendOfPeers();
@@ -210,10 +209,11 @@ static PetscErrorCode MatTCPeersAgree(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   to   = MatTCGhostsTo(P->ghosts);
   from = MatTCGhostsFrom(P->ghosts);
   most = to->num + from->num;
+  P->num_ghosts = from->first[from->num];
   PetscCall(PetscMalloc5(most, &rank, most, &place, most, &mine, most, &theirs, MATTC_NUM_WAYS * most, &targets));
   PetscCall(MatTCPeersMerge(to, from, &P->num, rank, place));
   PetscCall(MatTCPeersAreNear(A, P, rank));
-  plan   = MatTCPlanWindow(P->num, from->first[from->num], to->first[to->num]);
+  plan   = MatTCPlanWindow(P->num, P->num_ghosts, to->first[to->num]);
   status = MatTCPeersOpenWindow(P, &plan, &name);
   if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
   for (PetscMPIInt k = 0; k < P->num; k++) {
@@ -230,12 +230,51 @@ static PetscErrorCode MatTCPeersAgree(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
     status = MatTCPeersAim(P, shared, (const PetscMPIInt(*)[MATTC_NUM_WAYS])place, theirs, targets);
     if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
   }
-  if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P, from->first[from->num]));
+  if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P));
   PetscCall(PetscFree5(rank, place, mine, theirs, targets));
   usable = P->usable;
   PetscCallMPI(MPI_Allreduce(&usable, &all_usable, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
   if (!all_usable) PetscCall(MatTCPeersRefuse(P, "another process cannot"));
-  if (all_usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors with %d neighbours in their memory\n", P->num));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Have all processes of the matrix the same GPU? Found out once for a communicator; collective */
+static PetscErrorCode MatTCPeersShareDevice(Mat A, PetscBool *same)
+{
+  static PetscMPIInt key  = MPI_KEYVAL_INVALID;
+  static char        known[2]; /* their addresses are the attribute */
+  const MPI_Comm     comm = PetscObjectComm((PetscObject)A);
+  tc_window_name     mine, first;
+  PetscMPIInt        found, all_same, is_same;
+  void              *value;
+
+  PetscFunctionBegin;
+  if (key == MPI_KEYVAL_INVALID) PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
+  PetscCallMPI(MPI_Comm_get_attr(comm, key, &value, &found));
+  if (!found) {
+    if (MatTCGetBackend(PETSC_TRUE)->exchange->name_device(&mine) != TC_OK) PetscCall(PetscMemzero(&mine, sizeof(mine))); /* which nobody has */
+    first = mine;
+    PetscCallMPI(MPI_Bcast(&first, (PetscMPIInt)sizeof(first), MPI_BYTE, 0, comm));
+    is_same = memcmp(&first, &mine, sizeof(mine)) == 0;
+    PetscCallMPI(MPI_Allreduce(&is_same, &all_same, 1, MPI_INT, MPI_MIN, comm));
+    value = known + all_same;
+    PetscCallMPI(MPI_Comm_set_attr(comm, key, value));
+  }
+  *same = (PetscBool)(value == known + 1);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All processes agree; collective */
+static PetscErrorCode MatTCPeersDecide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
+{
+  PetscBool shared = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  P->agreed = P->usable = PETSC_TRUE;
+  if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO) PetscCall(MatTCPeersShareDevice(A, &shared));
+  if (shared) PetscCall(MatTCPeersRefuse(P, "all processes share a GPU"));
+  else PetscCall(MatTCPeersSetUp(A, tc, P));
+  if (P->usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors with %d neighbours in their memory\n", P->num));
   else PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors by the parent: %s\n", P->reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -285,7 +324,7 @@ PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, 
   if (!tc->peers->agreed) {
     if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO && tc->peers->products <= PRODUCTS_BEFORE) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(PetscLogEventBegin(MATTC_Peers, A, 0, 0, 0));
-    PetscCall(MatTCPeersAgree(A, tc, tc->peers));
+    PetscCall(MatTCPeersDecide(A, tc, tc->peers));
     PetscCall(PetscLogEventEnd(MATTC_Peers, A, 0, 0, 0));
   }
   *peers = tc->peers->usable;

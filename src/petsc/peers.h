@@ -7,7 +7,7 @@
 /* Ways of an exchange */
 enum {
   MATTC_TO_GHOSTS, /* from slots to ghosts: A x */
-  MATTC_TO_SLOTS, /* from ghosts to slots, and added: A^T x */
+  MATTC_TO_SLOTS,  /* from ghosts to slots, and added: A^T x */
   MATTC_NUM_WAYS
 };
 
@@ -31,6 +31,7 @@ struct _MatTCPeers {
   const tc_backend *backend;
   MatTCGhosts      *ghosts;
   PetscMPIInt       num; /* neighbours, with slots or ghosts here */
+  PetscInt          num_ghosts;
   void             *window, *memory; /* the latter holds targets and `arrived` */
   MatTCWay          way[MATTC_NUM_WAYS];
   Vec               came[2];   /* ghosts, in either half */
