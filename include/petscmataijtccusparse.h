@@ -100,10 +100,10 @@ PETSC_EXTERN const char *const MatAIJTCCUSPARSEReorders[];
 
 /*E
    MatAIJTCCUSPARSEExchange - What takes elements of vectors to the processes that multiply with them, in products of a parallel matrix of type `MATAIJTCCUSPARSE` on GPUs; the results are the
-   same bit for bit
+   same bit for bit, but for products with the transpose where three processes or more meet, which `PetscSF` adds on a GPU in any order
 
    Values:
-+  `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO`    - kernels, as with `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`, after some products with a pattern, if no two processes that exchange share a GPU
++  `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO`    - kernels, as with `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`, after some products with a pattern, if no two processes of the matrix share a GPU
 .  `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`    - kernels that write into the memory of the other GPU, if all processes that exchange are on one machine and this can be; else `PetscSF`
 -  `MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF` - `PetscSF`, as for `MATAIJCUSPARSE`
 

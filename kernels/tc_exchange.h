@@ -25,16 +25,13 @@ typedef struct {
 } tc_target;
 
 typedef struct {
-  /* The present device, the same for whoever has it. Errors: TC_ERR_DEVICE */
+  /* The present device, the same for whoever has it; takes a millisecond. Errors: TC_ERR_DEVICE */
   tc_status (*name_device)(tc_window_name *name);
   /* Zeros, of the present device, aligned to TC_WINDOW_ALIGNMENT. Waits for the device. release(): NULL is fine; whoever knows the window may no longer write. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE */
   tc_status (*alloc)(size_t bytes, void **window, tc_window_name *name);
   void (*release)(void *window);
-  /*
-    A window of another process of the machine, for the present device, until the process ends. Errors: TC_ERR_UNSUPPORTED, if it is on the present device, unless `shared`; TC_ERR_DEVICE,
-    one that this device cannot reach
-  */
-  tc_status (*open)(const tc_window_name *name, int shared, void **window);
+  /* A window of another process of the machine, for the present device, until the process ends. Errors: TC_ERR_DEVICE, one that this device cannot reach */
+  tc_status (*open)(const tc_window_name *name, void **window);
   /*
     Exchange `generation`, 1 for the first: each target k gets from[row[i]], or from[i] without a list, i = first, ..., first + num - 1, one after the other, then its flag. targets
     [num_targets], arrived [num_targets] zeros before and after, row and from local; `most`: elements that a target gets. Then, if there are flags [num_targets], of the window, as

@@ -16,10 +16,9 @@ constexpr size_t CHUNK = size_t(32) << 20, GRAIN = size_t(2) << 20, LEAST = 4096
 
 struct Name {
   cudaIpcMemHandle_t handle;
-  cudaUUID_t         device;
   uint64_t           offset;
 };
-static_assert(sizeof(Name) <= sizeof(tc_window_name), "a name has room for what tells where a window is");
+static_assert(sizeof(Name) <= sizeof(tc_window_name) && sizeof(cudaUUID_t) <= sizeof(tc_window_name), "a name has room for what tells where a window is, or which device a process has");
 
 struct Chunk {
   char  *begin;
@@ -51,21 +50,6 @@ size_t rounded(size_t bytes)
   return power;
 }
 
-/* The runtime takes a millisecond for it */
-tc_status uuid_of(int device, cudaUUID_t *uuid)
-{
-  static std::unordered_map<int, cudaUUID_t> known;
-  const auto                                 found = known.find(device);
-  cudaDeviceProp                             properties;
-
-  if (found == known.end()) {
-    TC_CALL(tc_cuda("name of the device", cudaGetDeviceProperties(&properties, device)));
-    known[device] = properties.uuid;
-  }
-  *uuid = known[device];
-  return TC_OK;
-}
-
 /* With room for a piece of so many bytes */
 tc_status add_chunk(int device, size_t bytes)
 {
@@ -74,7 +58,6 @@ tc_status add_chunk(int device, size_t bytes)
 
   chunk.bytes  = bytes > CHUNK ? (bytes + GRAIN - 1) / GRAIN * GRAIN : CHUNK;
   chunk.device = device;
-  TC_CALL(uuid_of(device, &chunk.name.device));
   TC_CALL(tc_cuda("memory for exchanges", cudaMalloc(&memory, chunk.bytes)));
   chunk.begin           = static_cast<char *>(memory);
   const tc_status named = tc_cuda("name of memory for exchanges", cudaIpcGetMemHandle(&chunk.name.handle, memory));
@@ -137,17 +120,14 @@ tc_status allocate(size_t bytes, void **window, tc_window_name *name)
   return tc_cuda("zeros for exchanges", cudaDeviceSynchronize());
 }
 
-tc_status open(const Name &name, bool shared, void **window)
+tc_status open(const Name &name, void **window)
 {
-  cudaUUID_t present;
-  Opened     added = {name.handle, 0, nullptr};
-  void      *begin;
+  Opened added = {name.handle, 0, nullptr};
+  void  *begin;
 
   TC_CALL(tc_cuda("current device", cudaGetDevice(&added.device)));
   const std::lock_guard<std::mutex> lock(mutex);
 
-  TC_CALL(uuid_of(added.device, &present));
-  TC_CHECK(shared || memcmp(&present, &name.device, sizeof present) != 0, TC_ERR_UNSUPPORTED, "two processes share a device");
   for (const Opened &known : opened) {
     if (known.device != added.device || memcmp(&known.handle, &name.handle, sizeof name.handle) != 0) continue;
     *window = known.begin + name.offset;
@@ -163,19 +143,13 @@ tc_status open(const Name &name, bool shared, void **window)
 
 extern "C" tc_status tc_window_name_device(tc_window_name *name)
 {
-  Name full = {};
-  int  device;
+  cudaDeviceProp properties;
+  int            device;
 
   *name = {};
   TC_CALL(tc_cuda("current device", cudaGetDevice(&device)));
-  try {
-    const std::lock_guard<std::mutex> lock(mutex);
-
-    TC_CALL(uuid_of(device, &full.device));
-  } catch (const std::bad_alloc &) {
-    return tc_fail(TC_ERR_MEMORY, "no host memory for what exchanges need");
-  }
-  memcpy(name->bytes, &full, sizeof full);
+  TC_CALL(tc_cuda("name of the device", cudaGetDeviceProperties(&properties, device)));
+  memcpy(name->bytes, &properties.uuid, sizeof properties.uuid);
   return TC_OK;
 }
 
@@ -202,13 +176,13 @@ extern "C" tc_status tc_window_alloc(size_t bytes, void **window, tc_window_name
   }
 }
 
-extern "C" tc_status tc_window_open(const tc_window_name *name, int shared, void **window)
+extern "C" tc_status tc_window_open(const tc_window_name *name, void **window)
 {
   Name full;
 
   memcpy(&full, name->bytes, sizeof full);
   try {
-    return open(full, shared != 0, window);
+    return open(full, window);
   } catch (const std::bad_alloc &) {
     return tc_fail(TC_ERR_MEMORY, "no host memory for what exchanges need");
   }

@@ -1,6 +1,6 @@
 /*
   Elements of vectors that belong to other processes, without the host: where all neighbours of all processes of a matrix are on the same machine and have GPUs of their own, kernels write them
-  into the neighbours' memory (tc_exchange.h), in the place of the parent's exchange, which waits for the GPU and for MPI. The bits are those of that exchange.
+  into the neighbours' memory (tc_exchange.h), in the place of the parent's exchange, which waits for the GPU and for MPI. The bits are those of that exchange on the host.
 */
 #include "peers.h"
 
@@ -31,7 +31,7 @@ static size_t MatTCReserve(size_t bytes, MatTCWindowPlan *plan)
 static MatTCWindowPlan MatTCPlanWindow(PetscMPIInt num, PetscInt num_ghosts, PetscInt num_slots)
 {
   const PetscInt  elements[MATTC_NUM_WAYS] = {num_ghosts, num_slots};
-  MatTCWindowPlan plan               = {.bytes = 0};
+  MatTCWindowPlan plan                     = {.bytes = 0};
 
   for (int w = 0; w < MATTC_NUM_WAYS; w++) {
     plan.flags[w] = MatTCReserve((size_t)num * sizeof(uint32_t), &plan);
@@ -124,7 +124,7 @@ static PetscErrorCode MatTCPeersMeet(Mat A, PetscMPIInt num, const PetscMPIInt r
 }
 
 /* Where what goes to each neighbour is to be, by their cards; on the device afterwards */
-static tc_status MatTCPeersAim(MatTCPeers *P, PetscBool shared, const PetscMPIInt place[][MATTC_NUM_WAYS], const MatTCCard theirs[], tc_target targets[])
+static tc_status MatTCPeersAim(MatTCPeers *P, const PetscMPIInt place[][MATTC_NUM_WAYS], const MatTCCard theirs[], tc_target targets[])
 {
   const MatTCNeighbours *lists[MATTC_NUM_WAYS] = {MatTCGhostsTo(P->ghosts), MatTCGhostsFrom(P->ghosts)};
   const size_t           bytes           = MATTC_NUM_WAYS * (size_t)P->num * (sizeof(tc_target) + sizeof(uint32_t));
@@ -133,7 +133,7 @@ static tc_status MatTCPeersAim(MatTCPeers *P, PetscBool shared, const PetscMPIIn
 
   for (PetscMPIInt k = 0; k < P->num; k++) {
     TC_CHECK(theirs[k].usable, TC_ERR_UNSUPPORTED, "a neighbour cannot");
-    TC_CALL(tc_from_backend(backend, backend->exchange->open(&theirs[k].name, shared, &begin)));
+    TC_CALL(tc_from_backend(backend, backend->exchange->open(&theirs[k].name, &begin)));
     for (int w = 0; w < MATTC_NUM_WAYS; w++) {
       const PetscMPIInt i = place[k][w];
 
@@ -191,7 +191,6 @@ static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P)
 static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
 {
   const MatTCNeighbours *to, *from;
-  const PetscBool        shared = (PetscBool)(tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PEER);
   MatTCWindowPlan        plan;
   MatTCCard             *mine, *theirs;
   tc_window_name         name = {{0}};
@@ -209,6 +208,7 @@ static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   to   = MatTCGhostsTo(P->ghosts);
   from = MatTCGhostsFrom(P->ghosts);
   most = to->num + from->num;
+
   P->num_ghosts = from->first[from->num];
   PetscCall(PetscMalloc5(most, &rank, most, &place, most, &mine, most, &theirs, MATTC_NUM_WAYS * most, &targets));
   PetscCall(MatTCPeersMerge(to, from, &P->num, rank, place));
@@ -227,7 +227,7 @@ static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   }
   PetscCall(MatTCPeersMeet(A, P->num, rank, mine, theirs));
   if (P->usable) {
-    status = MatTCPeersAim(P, shared, (const PetscMPIInt(*)[MATTC_NUM_WAYS])place, theirs, targets);
+    status = MatTCPeersAim(P, (const PetscMPIInt(*)[MATTC_NUM_WAYS])place, theirs, targets);
     if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
   }
   if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P));
@@ -238,41 +238,43 @@ static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Have all processes of the matrix the same GPU? Found out once for a communicator; collective */
-static PetscErrorCode MatTCPeersShareDevice(Mat A, PetscBool *same)
+/* Do processes of the matrix share a GPU? Found out once for a communicator; collective */
+static PetscErrorCode MatTCPeersShareDevices(Mat A, PetscBool *share)
 {
-  static PetscMPIInt key  = MPI_KEYVAL_INVALID;
+  static PetscMPIInt key = MPI_KEYVAL_INVALID;
   static char        known[2]; /* their addresses are the attribute */
   const MPI_Comm     comm = PetscObjectComm((PetscObject)A);
-  tc_window_name     mine, first;
-  PetscMPIInt        found, all_same, is_same;
+  tc_window_name     mine, *all;
+  PetscMPIInt        size, found, same = 0, all_same;
   void              *value;
 
   PetscFunctionBegin;
   if (key == MPI_KEYVAL_INVALID) PetscCallMPI(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL));
   PetscCallMPI(MPI_Comm_get_attr(comm, key, &value, &found));
   if (!found) {
-    if (MatTCGetBackend(PETSC_TRUE)->exchange->name_device(&mine) != TC_OK) PetscCall(PetscMemzero(&mine, sizeof(mine))); /* which nobody has */
-    first = mine;
-    PetscCallMPI(MPI_Bcast(&first, (PetscMPIInt)sizeof(first), MPI_BYTE, 0, comm));
-    is_same = memcmp(&first, &mine, sizeof(mine)) == 0;
-    PetscCallMPI(MPI_Allreduce(&is_same, &all_same, 1, MPI_INT, MPI_MIN, comm));
-    value = known + all_same;
+    PetscCallMPI(MPI_Comm_size(comm, &size));
+    PetscCall(PetscMalloc1(size, &all));
+    if (MatTCGetBackend(PETSC_TRUE)->exchange->name_device(&mine) != TC_OK) same = 2; /* nobody knows */
+    PetscCallMPI(MPI_Allgather(&mine, (PetscMPIInt)sizeof(mine), MPI_BYTE, all, (PetscMPIInt)sizeof(mine), MPI_BYTE, comm));
+    for (PetscMPIInt r = 0; r < size; r++) same += memcmp(all + r, &mine, sizeof(mine)) == 0;
+    PetscCall(PetscFree(all));
+    PetscCallMPI(MPI_Allreduce(&same, &all_same, 1, MPI_INT, MPI_MAX, comm));
+    value = known + (all_same > 1);
     PetscCallMPI(MPI_Comm_set_attr(comm, key, value));
   }
-  *same = (PetscBool)(value == known + 1);
+  *share = (PetscBool)(value == known + 1);
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 /* All processes agree; collective */
 static PetscErrorCode MatTCPeersDecide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *P)
 {
-  PetscBool shared = PETSC_FALSE;
+  PetscBool share = PETSC_FALSE;
 
   PetscFunctionBegin;
   P->agreed = P->usable = PETSC_TRUE;
-  if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO) PetscCall(MatTCPeersShareDevice(A, &shared));
-  if (shared) PetscCall(MatTCPeersRefuse(P, "all processes share a GPU"));
+  if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO) PetscCall(MatTCPeersShareDevices(A, &share));
+  if (share) PetscCall(MatTCPeersRefuse(P, "processes share a GPU"));
   else PetscCall(MatTCPeersSetUp(A, tc, P));
   if (P->usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors with %d neighbours in their memory\n", P->num));
   else PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors by the parent: %s\n", P->reason));
@@ -308,11 +310,14 @@ static PetscErrorCode MatTCPeersFollow(Mat A, Mat_AIJTCCUSPARSE *tc)
 */
 PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, PetscBool *peers)
 {
-  const Vec vecs[] = {x, y, z};
-  PetscBool cuda;
+  const Vec   vecs[] = {x, y, z};
+  PetscBool   cuda;
+  PetscMPIInt size;
 
   PetscFunctionBegin;
   *peers = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
   if (!tc->parent->cuda || !MATTC_SCALAR_IS_OURS || tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT) PetscFunctionReturn(PETSC_SUCCESS);
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(vecs); i++) {
     if (!vecs[i]) continue;
@@ -351,10 +356,14 @@ PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, 
 
   `PetscSF` waits for the GPU, for MPI, and in most installations for copies to the host and back. If all processes that exchange are on one machine, kernels can write elements straight into the
   memory of the other GPU, by CUDA IPC, and nobody waits. That is what `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` does from the first product on, and `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO` after four
-  with a pattern, provided that no two of these processes share a GPU\: a kernel that waits for another process keeps its GPU from that process for some milliseconds then, unless the
-  multi-process service of CUDA runs both. Each process keeps 32 MB of its GPU for it, or what it takes.
+  with a pattern, provided that no two processes of the matrix share a GPU. Where they do, a kernel that waits for another process keeps its GPU from that process for some milliseconds, and
+  with the multi-process service of CUDA, if what is enqueued behind fills the GPU, for good\: `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` is for small matrices there, and for tests. Each process keeps
+  32 MB of its GPU for it, or what it takes.
 
   All processes agree on it, once for a pattern. Where one cannot, all have `PetscSF`; so too with vectors on the host, and where the matrix is bound to the CPU then.
+
+  `PetscSF` adds on a GPU what comes from several processes for one row in any order, so that products with the transpose of a matrix on three processes or more need not have the same
+  bits twice. Kernels add in the order of processes, as the host does.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEExchange`, `MatMult()`, `PetscSF`
 @*/
