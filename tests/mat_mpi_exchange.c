@@ -8,20 +8,18 @@
 static const MatOperation operations[] = {MATOP_MULT, MATOP_MULT_ADD, MATOP_MULT_TRANSPOSE, MATOP_MULT_TRANSPOSE_ADD, MATOP_RESIDUAL};
 static const char *const  names_of[]   = {"MatMult()", "MatMultAdd()", "MatMultTranspose()", "MatMultTransposeAdd()", "MatResidual()"};
 
-/* z of the operation with random vectors, in place if that is asked for; on the first process those of the host, if they are bound */
+/* z of the operation with random vectors, in place if that is asked for, and bound to the CPU likewise */
 static PetscErrorCode Multiply(Mat A, MatOperation operation, PetscBool in_place, PetscBool bind, Vec *z)
 {
   const PetscBool transpose = (PetscBool)(operation == MATOP_MULT_TRANSPOSE || operation == MATOP_MULT_TRANSPOSE_ADD);
   Vec             right, left, x, y;
-  PetscMPIInt     rank;
 
   PetscFunctionBeginUser;
-  PetscCallMPI(MPI_Comm_rank(PETSC_COMM_WORLD, &rank));
   PetscCall(MatCreateVecs(A, &right, &left));
   x = transpose ? left : right;
   y = transpose ? right : left;
   PetscCall(VecDuplicate(y, z));
-  if (bind && rank == 0) {
+  if (bind) {
     PetscCall(VecBindToCPU(x, PETSC_TRUE));
     PetscCall(VecBindToCPU(y, PETSC_TRUE));
     PetscCall(VecBindToCPU(*z, PETSC_TRUE));
@@ -178,7 +176,7 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size)
   PetscCall(MatDuplicate(A, MAT_COPY_VALUES, &copy));
   PetscCall(Compare(copy, B, 1, PETSC_FALSE, name, "a copy"));
   PetscCall(MatDestroy(&copy));
-  PetscCall(Compare(A, B, 2, PETSC_TRUE, name, "vectors of the first process are bound to the CPU"));
+  PetscCall(Compare(A, B, 2, PETSC_TRUE, name, "vectors that are bound to the CPU"));
   PetscCall(AddEntry(A));
   PetscCall(AddEntry(B));
   PetscCall(Compare(A, B, 2, PETSC_FALSE, name, "another entry"));
