@@ -3,7 +3,7 @@
 #include "tc_device.cuh"
 #include <cuda/atomic>
 
-constexpr int tc_push_threads = 256, tc_push_elements = 4 /* of a thread, before there are more thread blocks than a few */, tc_push_blocks = 64;
+constexpr int tc_push_threads = 256, tc_push_elements = 4 /* of a thread, before there are more thread blocks than a few */, tc_push_blocks = 256 /* of a target: 512 KiB at a time */;
 
 using tc_flag = cuda::atomic_ref<uint32_t, cuda::thread_scope_system>;
 
@@ -14,7 +14,8 @@ static __device__ __forceinline__ void wait_for(const uint32_t *flag, uint32_t g
 }
 
 /*
-  tc_push_kernel - half[generation % 2][i] = from[row[first + i]], or from[first + i], i < num, of each target, then its flag; then waits for what comes from there, if there are flags
+  tc_push_kernel - half[generation % 2][place + i, j] = from[first + i, j], i < num, j < columns, by rows, of each target, or, of one column, from[row[first + i]], then its flag; then waits for
+  what comes from there, if there are flags
 
   Work:   a row of thread blocks for each target, the last of which waits
   Lanes:  consecutive elements, which lie next to each other in the window and in the order of the list in `from`
@@ -24,12 +25,13 @@ static __device__ __forceinline__ void wait_for(const uint32_t *flag, uint32_t g
   Launch: grid (blocks, targets), tc_push_threads per block; who writes the flags has to run meanwhile.  Needs: sm_70, memory of other devices by CUDA IPC.  Source: the last-block pattern of CUDA's sample threadFenceReduction
 */
 template <typename T>
-static __global__ void __launch_bounds__(tc_push_threads) tc_push_kernel(const tc_target *__restrict__ targets, uint32_t *arrived, const int64_t *__restrict__ row, const T *__restrict__ from, const uint32_t *flags, uint32_t generation)
+static __global__ void __launch_bounds__(tc_push_threads) tc_push_kernel(const tc_target *__restrict__ targets, uint32_t *arrived, const int64_t *__restrict__ row, int64_t columns, const T *__restrict__ from, const uint32_t *flags, uint32_t generation)
 {
   const tc_target target = targets[blockIdx.y];
-  T              *to     = static_cast<T *>(target.half[generation % 2]);
+  const int64_t   first = target.first * columns, num = target.num * columns;
+  T              *to = static_cast<T *>(target.half[generation % 2]) + target.place * columns;
 
-  for (int64_t i = (int64_t)blockIdx.x * tc_push_threads + threadIdx.x; i < target.num; i += (int64_t)gridDim.x * tc_push_threads) to[i] = from[row ? row[target.first + i] : target.first + i];
+  for (int64_t i = (int64_t)blockIdx.x * tc_push_threads + threadIdx.x; i < num; i += (int64_t)gridDim.x * tc_push_threads) to[i] = from[row ? row[first + i] : first + i];
   __threadfence_system();
   __syncthreads();
   if (threadIdx.x != 0 || atomicAdd(arrived + blockIdx.y, 1) != gridDim.x - 1) return;
@@ -83,18 +85,19 @@ static tc_status enqueue(const char *name, void (*kernel)(Parameters...), dim3 g
 }
 
 template <typename T>
-static tc_status push(dim3 grid, const tc_target *targets, uint32_t *arrived, const int64_t *row, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
+static tc_status push(dim3 grid, const tc_target *targets, uint32_t *arrived, const int64_t *row, int64_t columns, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
 {
-  return enqueue("tc_push", tc_push_kernel<T>, grid, stream, targets, arrived, row, static_cast<const T *>(from), flags, generation);
+  return enqueue("tc_push", tc_push_kernel<T>, grid, stream, targets, arrived, row, columns, static_cast<const T *>(from), flags, generation);
 }
 
-extern "C" tc_status tc_push_cuda(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
+extern "C" tc_status tc_push_cuda(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, int64_t columns, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
 {
-  const int64_t share = tc_push_threads * tc_push_elements, wanted = (most + share - 1) / share;
+  const int64_t share = tc_push_threads * tc_push_elements, wanted = (most * columns + share - 1) / share;
   const dim3    grid(wanted < 1 ? 1 : wanted > tc_push_blocks ? tc_push_blocks : static_cast<unsigned>(wanted), static_cast<unsigned>(num_targets));
 
+  TC_CHECK(!row || columns == 1, TC_ERR_ARG, "tc_push: a list for %lld columns, it is for one", (long long)columns);
   TC_CHECK(num_targets <= UINT16_MAX, TC_ERR_LIMIT, "tc_push: %d targets, a grid holds %d", num_targets, UINT16_MAX);
-  return (scalar == TC_SCALAR_F32 ? push<float> : push<double>)(grid, targets, arrived, row, from, flags, generation, stream);
+  return (scalar == TC_SCALAR_F32 ? push<float> : push<double>)(grid, targets, arrived, row, columns, from, flags, generation, stream);
 }
 
 extern "C" tc_status tc_await_cuda(const uint32_t *flags, int32_t num, uint32_t generation, tc_stream stream)

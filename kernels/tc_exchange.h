@@ -1,6 +1,6 @@
 /*
-  tc_exchange - elements of vectors that go to other processes of the machine: kernels write them into those processes' memory and wait for what comes, so that the host neither waits
-  nor copies. Memory that others write is a window; what is exchanged first and third is in one half of it, what is second and fourth in the other, so that nobody overwrites
+  tc_exchange - elements of vectors, or rows of dense blocks, that go to other processes of the machine: kernels write them into those processes' memory and wait for what comes, so that the
+  host neither waits nor copies. Memory that others write is a window; what is exchanged first and third is in one half of it, what is second and fourth in the other, so that nobody overwrites
   what is still read: exchange g + 2 begins, wherever it does, behind g + 1, which waits for all neighbours, whose part in g + 1 comes behind what they do with g.
 */
 #pragma once
@@ -19,9 +19,10 @@ typedef struct {
 
 /* What goes to one neighbour; every neighbour gets a flag, if nothing else */
 typedef struct {
-  void     *half[2];    // where it goes, in the neighbour's window
+  void     *half[2];    // of the neighbour's window
   uint32_t *flag;       // there, too: exchange g has come once it is g
-  int64_t   first, num; // of what is sent
+  int64_t   place;      // rows of a half before those from here
+  int64_t   first, num; // rows that are sent
 } tc_target;
 
 typedef struct {
@@ -33,11 +34,11 @@ typedef struct {
   /* A window of another process of the machine, for the present device, until the process ends. Errors: TC_ERR_DEVICE, one that this device cannot reach */
   tc_status (*open)(const tc_window_name *name, void **window);
   /*
-    Exchange `generation`, 1 for the first: each target k gets from[row[i]], or from[i] without a list, i = first, ..., first + num - 1, one after the other, then its flag. targets
-    [num_targets], arrived [num_targets] zeros before and after, row and from local; `most`: elements that a target gets. Then, if there are flags [num_targets], of the window, as
-    await() does. Enqueues. No test makes these three fail, as there is no other way for what neighbours count on
+    Exchange `generation`, 1 for the first: each target gets rows first, ..., first + num - 1 of `from`, of so many columns, by rows, or, of one column, from[row[first]], ... if there is a
+    list, one after the other, then its flag. targets [num_targets], arrived [num_targets] zeros before and after, row and from local; `most`: rows that a target gets. Then, if there are
+    flags [num_targets], of the window, as await() does. Enqueues. No test makes these three fail, as there is no other way for what neighbours count on
   */
-  tc_status (*push)(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream);
+  tc_status (*push)(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, int64_t columns, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream);
   /* What is enqueued from now on begins when all flags [num], local, are `generation` or the one behind it */
   tc_status (*await)(const uint32_t *flags, int32_t num, uint32_t generation, tc_stream stream);
   /* to[row[i]] = to[row[i]] + from[s] + from[s'] ..., i < num, s, s', ... = slot[first_slot[i]], ..., slot[first_slot[i + 1] - 1]; no row comes twice. All local. Enqueues */

@@ -1,5 +1,6 @@
 /*
-  What takes elements of vectors to other processes: by kernels in the memory of other GPUs, where that can be, all products are the same bit for bit as those of the host, whatever changes in between.
+  What takes elements of vectors, and rows of dense blocks, to other processes: by kernels in the memory of other GPUs, where that can be, all products are the same bit for bit as those of the
+  host, whatever changes in between.
   By PetscSF those with the transpose need not be: on a GPU it adds what comes from several processes in any order.
 */
 #include "mat_mpi.h"
@@ -53,6 +54,67 @@ static PetscErrorCode AreSame(Vec a, Vec b, PetscBool *same)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* C = A B or A^T B for random B, which is bound to the CPU if that is asked for */
+static PetscErrorCode MultiplyBlock(Mat A, MatProductType type, PetscInt columns, PetscBool bind, Mat *C)
+{
+  const PetscBool transpose = (PetscBool)(type == MATPRODUCT_AtB);
+  Mat             B;
+  Vec             right, left, column;
+  VecType         vectype;
+  PetscInt        n;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &right, &left));
+  PetscCall(VecGetLocalSize(transpose ? left : right, &n));
+  PetscCall(VecGetType(left, &vectype));
+  PetscCall(MatCreateDenseFromVecType(PETSC_COMM_WORLD, vectype, n, PETSC_DECIDE, PETSC_DETERMINE, columns, n, NULL, &B));
+  for (PetscInt j = 0; j < columns; j++) {
+    PetscCall(MatDenseGetColumnVecWrite(B, j, &column));
+    PetscCall(MatTestRandom(column, 7 + (int)j, NULL));
+    PetscCall(MatDenseRestoreColumnVecWrite(B, j, &column));
+  }
+  if (bind) PetscCall(MatBindToCPU(B, PETSC_TRUE));
+  if (transpose) PetscCall(MatTransposeMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, C));
+  else PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_DETERMINE, C));
+  PetscCall(MatDestroy(&B));
+  PetscCall(VecDestroy(&right));
+  PetscCall(VecDestroy(&left));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Both products, with these numbers of columns, the last more than one exchange takes, and with the first one again */
+static PetscErrorCode CompareBlocks(Mat A, Mat B, PetscBool bind, const char name[], const char what[])
+{
+  static const PetscInt       columns[] = {5, 1, 130, 5};
+  static const MatProductType types[]   = {MATPRODUCT_AB, MATPRODUCT_AtB};
+  const char                 *first     = NULL;
+
+  PetscFunctionBeginUser;
+  for (size_t c = 0; c < PETSC_STATIC_ARRAY_LENGTH(columns); c++) {
+    for (size_t t = 0; t < PETSC_STATIC_ARRAY_LENGTH(types); t++) {
+      PetscBool same = PETSC_TRUE;
+      Mat       a, b;
+
+      PetscCall(MultiplyBlock(A, types[t], columns[c], bind, &a));
+      PetscCall(MultiplyBlock(B, types[t], columns[c], PETSC_FALSE, &b));
+      for (PetscInt j = 0; j < columns[c]; j++) {
+        Vec of_a, of_b;
+
+        PetscCall(MatDenseGetColumnVecRead(a, j, &of_a));
+        PetscCall(MatDenseGetColumnVecRead(b, j, &of_b));
+        PetscCall(AreSame(of_a, of_b, &same));
+        PetscCall(MatDenseRestoreColumnVecRead(b, j, &of_b));
+        PetscCall(MatDenseRestoreColumnVecRead(a, j, &of_a));
+      }
+      if (!same && !first) first = MatProductTypes[types[t]];
+      PetscCall(MatDestroy(&a));
+      PetscCall(MatDestroy(&b));
+    }
+  }
+  PetscCall(MatTestFact((PetscBool)!first, "%s, %s, products with dense blocks: bits are those of the host%s%s", name, what, first ? ", BUT NOT ON THE FIRST PROCESS by " : "", first ? first : ""));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* All operations, so many times, with both matrices */
 static PetscErrorCode Compare(Mat A, Mat B, PetscInt times, PetscBool bind, const char name[], const char what[])
 {
@@ -77,6 +139,7 @@ static PetscErrorCode Compare(Mat A, Mat B, PetscInt times, PetscBool bind, cons
     }
   }
   PetscCall(MatTestFact((PetscBool)!first, "%s, %s: bits are those of the host%s%s", name, what, first ? ", BUT NOT ON THE FIRST PROCESS by " : "", first ? first : ""));
+  PetscCall(CompareBlocks(A, B, bind, name, what));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -99,7 +162,7 @@ static PetscErrorCode AddEntry(Mat A)
 /* What was chosen is told where there are several processes on GPUs */
 static PetscErrorCode CheckView(Mat A, Mat B, const char name[])
 {
-  PetscBool   cuda, told[2];
+  PetscBool   cuda, told[2], rows[2];
   PetscMPIInt size;
 
   PetscFunctionBeginUser;
@@ -107,7 +170,10 @@ static PetscErrorCode CheckView(Mat A, Mat B, const char name[])
   PetscCall(MatTestIsCUDA(A, &cuda));
   PetscCall(MatTestViewHas(A, "elements of vectors are exchanged", &told[0]));
   PetscCall(MatTestViewHas(B, "elements of vectors are exchanged", &told[1]));
+  PetscCall(MatTestViewHas(A, "rows of dense blocks are exchanged", &rows[0]));
+  PetscCall(MatTestViewHas(B, "rows of dense blocks are exchanged", &rows[1]));
   PetscCall(MatTestFact((PetscBool)(told[0] == (cuda && size > 1) && !told[1]), "%s: MatView() tells%s of exchanges, and%s on the host", name, told[0] ? "" : " nothing", told[1] ? "" : " not"));
+  PetscCall(MatTestFact((PetscBool)(rows[0] == told[0] && rows[1] == told[1]), "%s: and%s of those of dense blocks", name, rows[0] ? "" : " nothing"));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

@@ -13,15 +13,15 @@ static const tc_backend *backend;
 /* A neighbour: what it sends to each of the others, from a vector of its own; itself gets nothing */
 typedef struct {
   int64_t      length, num[NUM], first[NUM];
-  int64_t     *row;  /* what goes to the first, the second, ... */
+  int64_t     *row;  /* what goes to the first, the second, ...; of one column */
   void        *window, *x, *came; /* came: what was in the window when the exchange was over */
   size_t       half[2], flags;    /* bytes in the window */
   tc_target    target[NUM];
-  int64_t      comes[NUM], num_coming; /* where that of each other one begins there */
+  int64_t      comes[NUM], num_coming; /* rows: where those of each other one begin there, and all */
   device_bytes rows, vector, targets, arrived;
 } neighbour;
 
-static void window_new(tc_scalar scalar, neighbour *N, const int64_t num[NUM])
+static void window_new(tc_scalar scalar, neighbour *N, const int64_t num[NUM], int64_t columns)
 {
   tc_window_name name;
 
@@ -30,15 +30,16 @@ static void window_new(tc_scalar scalar, neighbour *N, const int64_t num[NUM])
     N->comes[k] = N->num_coming;
     N->num_coming += num[k];
   }
-  for (int h = 0; h < 2; ++h) N->half[h] = 256 + (size_t)h * bytes_of(scalar, N->num_coming);
+  for (int h = 0; h < 2; ++h) N->half[h] = 256 + (size_t)h * bytes_of(scalar, N->num_coming * columns);
   N->flags = 0;
-  device_check(backend, backend->exchange->alloc(N->half[1] + bytes_of(scalar, N->num_coming), &N->window, &name), "alloc");
-  N->came = bytes_new(bytes_of(scalar, N->num_coming));
+  device_check(backend, backend->exchange->alloc(N->half[1] + bytes_of(scalar, N->num_coming * columns), &N->window, &name), "alloc");
+  N->came = bytes_new(bytes_of(scalar, N->num_coming * columns));
 }
 
-/* Elements of `scalar` that go from neighbour to neighbour; sizes[i][k] from i to k */
-static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM])
+/* Rows of `scalar` that go from neighbour to neighbour, sizes[i][k] from i to k; those of one column by a list */
+static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM], int64_t columns)
 {
+  const int list = columns == 1;
   neighbour N[NUM];
   int       same = 1, stays = 1;
 
@@ -51,10 +52,10 @@ static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM])
       N[i].first[k] = all;
       all += sizes[i][k];
     }
-    N[i].length = all + 7;
+    N[i].length = list ? all + 7 : all * columns;
     N[i].row    = bytes_new((size_t)all * sizeof *N[i].row);
     for (int64_t e = 0; e < all; ++e) N[i].row[e] = random_below(N[i].length);
-    window_new(scalar, &N[i], into);
+    window_new(scalar, &N[i], into, columns);
     N[i].rows    = device_bytes_new((size_t)all * sizeof *N[i].row, N[i].row);
     N[i].arrived = device_bytes_new(NUM * sizeof(uint32_t), NULL);
     device_check(backend, backend->zero(N[i].arrived.local, NUM * sizeof(uint32_t), NULL), "zero");
@@ -63,8 +64,8 @@ static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM])
     for (int k = 0; k < NUM; ++k) {
       char *there = N[k].window;
 
-      N[i].target[k] = (tc_target){.flag = (uint32_t *)(void *)(there + N[k].flags) + i, .first = N[i].first[k], .num = N[i].num[k]};
-      for (int h = 0; h < 2; ++h) N[i].target[k].half[h] = there + N[k].half[h] + bytes_of(scalar, N[k].comes[i]);
+      N[i].target[k] = (tc_target){.flag = (uint32_t *)(void *)(there + N[k].flags) + i, .place = N[k].comes[i], .first = N[i].first[k], .num = N[i].num[k]};
+      for (int h = 0; h < 2; ++h) N[i].target[k].half[h] = there + N[k].half[h];
     }
     N[i].targets = device_bytes_new(sizeof N[i].target, N[i].target);
   }
@@ -80,14 +81,18 @@ static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM])
         int64_t         most  = 0;
 
         for (int k = 0; k < NUM; ++k) most = N[i].num[k] > most ? N[i].num[k] : most;
-        device_check(backend, backend->exchange->push((const tc_target *)(void *)N[i].targets.local, NUM, most, (uint32_t *)(void *)N[i].arrived.local, (const int64_t *)(void *)N[i].rows.local, scalar, N[i].vector.local, turn ? flags : NULL, generation, NULL), "push");
+        device_check(backend, backend->exchange->push((const tc_target *)(void *)N[i].targets.local, NUM, most, (uint32_t *)(void *)N[i].arrived.local, list ? (const int64_t *)(void *)N[i].rows.local : NULL, columns, scalar, N[i].vector.local, turn ? flags : NULL, generation, NULL), "push");
       }
       for (int i = 0; i < NUM; ++i) device_check(backend, backend->exchange->await((const uint32_t *)(const void *)((char *)N[i].window + N[i].flags), NUM, generation - (uint32_t)turn, NULL), "await");
     }
     for (int k = 0; k < NUM; ++k) {
-      device_check(backend, backend->download(N[k].came, (char *)N[k].window + N[k].half[generation % 2], bytes_of(scalar, N[k].num_coming), NULL), "download");
+      device_check(backend, backend->download(N[k].came, (char *)N[k].window + N[k].half[generation % 2], bytes_of(scalar, N[k].num_coming * columns), NULL), "download");
       for (int i = 0; i < NUM; ++i) {
-        for (int64_t e = 0; e < N[i].num[k]; ++e) same = same && number_at(scalar, N[k].came, N[k].comes[i] + e) == number_at(scalar, N[i].x, N[i].row[N[i].first[k] + e]);
+        for (int64_t e = 0; e < N[i].num[k] * columns; ++e) {
+          const int64_t sent = N[i].first[k] * columns + e;
+
+          same = same && number_at(scalar, N[k].came, N[k].comes[i] * columns + e) == number_at(scalar, N[i].x, list ? N[i].row[sent] : sent);
+        }
       }
     }
     for (int i = 0; i < NUM; ++i) {
@@ -95,8 +100,8 @@ static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM])
       free(N[i].x);
     }
   }
-  fact(same, "push", scalar, sizes[0][1], sizes[1][2], "elements are where they belong, every time");
-  fact(stays, "push", scalar, sizes[0][1], sizes[1][2], "what is read stays");
+  fact(same, "push", scalar, sizes[0][1] * columns, sizes[1][2] * columns, list ? "elements of a vector are where they belong, every time" : "rows are where they belong, every time");
+  fact(stays, "push", scalar, sizes[0][1] * columns, sizes[1][2] * columns, "what is read stays");
   for (int i = 0; i < NUM; ++i) {
     static const uint32_t none[NUM] = {0};
 
@@ -143,12 +148,14 @@ static void check_add(tc_scalar scalar, int64_t num)
 int main(int argc, char **args)
 {
   static const int64_t sizes[][NUM][NUM] = {{{0, 1, 0}, {0, 0, 0}, {0, 0, 0}}, {{0, 5, 0}, {5, 0, 255}, {0, 256, 0}}, {{0, 1000, 257}, {0, 0, 1}, {70000, 3, 0}}, {{0, 0, 0}, {0, 0, 300000}, {1, 0, 0}}};
-  static const int64_t nums[] = {1, 255, 256, 257, 5000};
+  static const int64_t columns[] = {1, 7}, nums[] = {1, 255, 256, 257, 5000};
 
   backend = device_bytes_open("test_exchange", argc, args);
   if (backend == NULL) return DEVICE_SKIPPED;
   for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32; ++scalar) {
-    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) check_exchange(scalar, sizes[i]);
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+      for (size_t c = 0; c < sizeof columns / sizeof *columns; ++c) check_exchange(scalar, sizes[i], columns[c]);
+    }
     for (size_t i = 0; i < sizeof nums / sizeof *nums; ++i) check_add(scalar, nums[i]);
   }
   return facts_end();

@@ -182,7 +182,7 @@ stage_tests() {
   for np in 1 3; do job "mat_ops/aijtccusparse-dasp/np$np" counted_mpi 200 "$np" "$bin/mat_ops" "${cuda[@]}" -mat_aijtccusparse_spmv dasp; done
   job mat_ops/aijtccusparse-host/np1 counted_mpi 200 1 "$bin/mat_ops" -mat_aijtccusparse_backend host
   for np in 4 3 2; do # processes that share a GPU, too, which wait for each other in kernels: soon, with the multi-process service
-    for name in mpi ops random failure; do
+    for name in mpi ops random failure product; do
       [ -x "$bin/mat_$name" ] || continue
       if [ -n "${CUDA_MPS_PIPE_DIRECTORY:-}" ]; then job "mat_$name/aijtccusparse-peer/np$np" counted_mpi 200 "$np" "$bin/mat_$name" -malloc_dump "${cuda[@]}" -mat_aijtccusparse_exchange peer
       else result "mat_$name/aijtccusparse-peer/np$np" skipped "no multi-process service"

@@ -133,7 +133,8 @@ parent_type=aijcusparse
 common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
 jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
 cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi)
-cube_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129 -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
+grid_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129)
+cube_129=("${grid_129[@]}" -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
 on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
 gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 -log_stages "${jacobi[@]}")
 
@@ -194,6 +195,7 @@ on_two_gpus() { # suffix of the cases
     return
   fi
   compare "ex45_mg_129$where_suffix" 2 ex45 "${on_grid[@]}" "${cube_129[@]}" "${common[@]}"
+  compare "ex45_gamg_129$where_suffix" 2 ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type gamg "${jacobi[@]}" "${common[@]}"
   compare "ex56_gamg_49$where_suffix" 2 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
   blocks_of ex2_129 2 -coarse 5 -levels 6 -columns 32 -method mg
   blocks_of ex2_elasticity_65 2 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev

@@ -139,8 +139,8 @@ typedef struct {
   const MatTCParent *parent;
   MatTCSettings      settings;
   PetscErrorCodeFn  *view; /* a MatView() that others, DMDA for one, have put over the parent's; NULL if there is none */
-  MatTCGhosts       *ghosts; /* how rows of dense blocks are exchanged; NULL before the first product with one, or before there are peers */
-  MatTCPeers        *peers; /* how elements of vectors are; NULL before the first product */
+  MatTCGhosts       *ghosts; /* what other processes have and want; NULL before the first product with a dense block, or before there are peers */
+  MatTCPeers        *peers, *block_peers; /* how elements of vectors are exchanged, and rows of dense blocks; NULL before the first product with either */
   Mat                at_ghosts; /* what a product A^T B gives for the ghosts */
   MatTCSide          side[MATTC_NUM_SIDES];
   MatTCDense         dense;

@@ -1,7 +1,7 @@
 /*
   The context of a matrix: its life, and its settings.
 */
-#include "ghosts.h"
+#include "parallel/ghosts.h"
 
 static const char context_name[] = "MatAIJTCCUSPARSE_context";
 
@@ -59,6 +59,7 @@ static PetscErrorCode MatTCContextDestroy(PetscCtxRt context)
   PetscFunctionBegin;
   PetscCall(MatTCContextReset(tc));
   PetscCall(MatTCPeersDestroy(&tc->peers));
+  PetscCall(MatTCPeersDestroy(&tc->block_peers));
   PetscCall(MatTCGhostsDestroy(&tc->ghosts));
   PetscCall(MatDestroy(&tc->at_ghosts));
   PetscCall(MatDestroy(&tc->blocks));
@@ -116,7 +117,10 @@ PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *sett
   PetscFunctionBegin;
   if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic || tc->settings.precision != settings->precision) PetscCall(MatTCContextReset(tc));
   if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite || tc->settings.reorder != settings->reorder) PetscCall(MatTCDenseReset(tc));
-  if (tc->settings.exchange != settings->exchange) PetscCall(MatTCPeersDestroy(&tc->peers));
+  if (tc->settings.exchange != settings->exchange) {
+    PetscCall(MatTCPeersDestroy(&tc->peers));
+    PetscCall(MatTCPeersDestroy(&tc->block_peers));
+  }
   tc->settings = *settings;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -2,7 +2,7 @@
   Products with vectors. All operations serve sequential and parallel matrices: a parallel one makes sure that its blocks are ours and calls its parent, which
   multiplies with them; a sequential one keeps what it has packed current and multiplies with that, or calls its parent.
 */
-#include "ghosts.h"
+#include "parallel/ghosts.h"
 
 /*
   z = op(A) x (y == NULL) or z = y + sign op(A) x with what is packed for that side, which is current, or straight from the rows given. `done` is false when that failed: z is
@@ -99,7 +99,7 @@ static PetscErrorCode MatTCMultParallel(Mat A, Mat_AIJTCCUSPARSE *tc, MatOperati
 
   PetscFunctionBegin;
   PetscCall(MatTCEnsureBlocks(A, tc));
-  PetscCall(MatTCPeersGet(A, tc, x, y, z, &peers));
+  PetscCall(MatTCPeersGetForVecs(A, tc, x, y, z, &peers));
   if (peers) PetscCall(MatTCPeersMult(A, tc, op, x, y, z));
   else PetscCall(MatTCParentMult(A, tc->parent, op, x, y, z));
   PetscFunctionReturn(PETSC_SUCCESS);

@@ -1,7 +1,7 @@
 /*
   MatView(): the parent's text, then what we do with the matrix.
 */
-#include "ghosts.h"
+#include "parallel/ghosts.h"
 #include <math.h>
 
 /* What adds up over blocks and processes */

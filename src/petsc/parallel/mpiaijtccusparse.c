@@ -2,7 +2,7 @@
   Parallel matrices: the parent multiplies with its two local blocks, overlapping the first with the exchange of ghost values, so all that is needed is that both
   blocks are ours. PETSc makes new blocks in many places (preallocation, hash and COO assembly, disassembly, header merges), which is why this is checked at use.
 */
-#include "aijtccusparseimpl.h"
+#include "../aijtccusparseimpl.h"
 
 /* The local parts that hold entries: the matrix itself, or the existing blocks of a parallel matrix */
 PetscErrorCode MatTCGetBlocks(Mat A, PetscInt *num, Mat blocks[2])

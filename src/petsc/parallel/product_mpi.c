@@ -1,5 +1,5 @@
 /*
-  Products of a parallel matrix with dense blocks, A B and A^T B, by products of its two local blocks and an exchange of rows (ghosts.c). The parent's are not used: PCMG lets it
+  Products of a parallel matrix with dense blocks, A B and A^T B, by products of its two local blocks and an exchange of rows (ghost_rows.c). The parent's are not used: PCMG lets it
   set up its exchange anew for every product, on the GPU for milliseconds each; its A B on the host has a loop of its own for the off-diagonal block; its A^T B copies the
   values of A once and does not look again. With the product only an option is kept, all else with the matrix.
 */
@@ -36,8 +36,7 @@ static PetscErrorCode MatTCLocalProduct(MatProductType type, Mat A, Mat B, Mat C
 typedef struct {
   Mat                A, B, C, diagonal, off_diagonal, local_b, local_c;
   Mat_AIJTCCUSPARSE *tc; /* NULL: A is not ours */
-  MatTCGhosts       *ghosts;
-  const tc_backend  *backend;
+  MatTCExchange      exchange;
   PetscInt           num_ghosts, n, batch; /* columns, and of an exchange */
 } MatTCParallel;
 
@@ -54,16 +53,19 @@ static PetscErrorCode MatTCParallelBegin(MatProductType type, Mat C, MatTCParall
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCContextGet(P->A, &P->tc));
   PetscCall(MatTCEnsureBlocks(P->A, P->tc));
-  PetscCall(MatTCCurrentBackend(P->A, P->tc->parent, &P->backend));
+  P->exchange.tc = P->tc;
+  PetscCall(MatTCCurrentBackend(P->A, P->tc->parent, &P->exchange.backend));
   PetscCall(MatMPIAIJGetSeqAIJ(P->A, &P->diagonal, &P->off_diagonal, NULL));
   PetscCall(MatDenseGetLocalMatrix(P->B, &P->local_b));
   PetscCall(MatDenseGetLocalMatrix(C, &P->local_c));
   PetscCall(MatTCProductCheckSizes(type, P->A, P->local_b, P->local_c));
   PetscCall(MatGetSize(P->local_b, NULL, &P->n));
   PetscCall(MatGetSize(P->off_diagonal, NULL, &P->num_ghosts));
-  PetscCall(MatTCGhostsGetForBlocks(P->A, P->tc, &P->ghosts));
-  P->batch = MatTCGhostsMostColumns(P->ghosts);
+  PetscCall(MatTCGhostsGet(P->A, P->tc, &P->exchange.ghosts));
+  PetscCall(MatTCGhostRowsSetUp(P->A, P->exchange.ghosts));
+  P->batch = PetscMin(P->exchange.ghosts->rows.most_columns, PetscMax(P->n, 1));
   if (C->product->data) P->batch = PetscMin(P->batch, *(PetscInt *)C->product->data);
+  PetscCall(MatTCPeersGetForBlocks(P->A, P->tc, P->B, P->batch, &P->exchange.peers));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -148,7 +150,6 @@ static PetscErrorCode MatTCAddGhosts(const MatTCParallel *P, Vec rows, PetscInt 
 static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat C)
 {
   MatTCParallel P;
-  MatTCExchange X;
   Vec           rows;
 
   PetscFunctionBegin;
@@ -160,9 +161,9 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AB(Mat C)
   for (PetscInt first = 0; first < P.n; first += P.batch) {
     const PetscInt n = PetscMin(P.batch, P.n - first);
 
-    PetscCall(MatTCGhostsBegin(P.ghosts, P.backend, P.local_b, first, n, &X));
+    PetscCall(MatTCGhostRowsBegin(&P.exchange, P.local_b, first, n));
     if (first == 0) PetscCall(MatTCLocalProduct(MATPRODUCT_AB, P.diagonal, P.local_b, P.local_c));
-    PetscCall(MatTCGhostsEnd(P.ghosts, &X, &rows));
+    PetscCall(MatTCGhostRowsEnd(&P.exchange, &rows));
     PetscCall(MatTCAddGhosts(&P, rows, first, n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -193,7 +194,6 @@ static PetscErrorCode MatTCReserveAtGhosts(const MatTCParallel *P)
 static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
 {
   MatTCParallel P;
-  MatTCExchange X;
 
   PetscFunctionBegin;
   PetscCall(MatTCParallelBegin(MATPRODUCT_AtB, C, &P));
@@ -207,9 +207,9 @@ static PetscErrorCode MatProductNumeric_MPIAIJTCCUSPARSE_AtB(Mat C)
   for (PetscInt first = 0; first < P.n; first += P.batch) {
     const PetscInt n = PetscMin(P.batch, P.n - first);
 
-    PetscCall(MatTCGhostsAddBegin(P.ghosts, P.backend, P.tc->at_ghosts, first, n, &X));
+    PetscCall(MatTCGhostRowsAddBegin(&P.exchange, P.tc->at_ghosts, first, n));
     if (first == 0) PetscCall(MatTCLocalProduct(MATPRODUCT_AtB, P.diagonal, P.local_b, P.local_c));
-    PetscCall(MatTCGhostsAddEnd(P.ghosts, P.backend, P.local_c, first, n, &X));
+    PetscCall(MatTCGhostRowsAddEnd(&P.exchange, P.local_c, first, n));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

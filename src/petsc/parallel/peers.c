@@ -1,6 +1,6 @@
 /*
-  Elements of vectors that belong to other processes, without the host: where all neighbours of all processes of a matrix are on the same machine and have GPUs of their own, kernels write them
-  into the neighbours' memory (tc_exchange.h), in the place of the parent's exchange, which waits for the GPU and for MPI. The bits are those of that exchange on the host.
+  Elements that belong to other processes, without the host: where all neighbours of all processes of a matrix are on the same machine and have GPUs of their own, kernels write them into the
+  neighbours' memory (tc_exchange.h), in the place of PetscSF, which waits for the GPU and for MPI. The bits are those of that exchange on the host. Vectors have a window, dense blocks another.
 */
 #include "peers.h"
 
@@ -8,16 +8,18 @@ enum { PRODUCTS_BEFORE = 4 }; /* with a pattern by the parent's exchange: agreei
 
 enum { ENTRIES_AT_ONCE = 500000 }; /* of a diagonal block whose product, some 3 us, hides nothing that a launch of 2.5 would not cost */
 
-/* What one neighbour tells another: places in its window that are the other's */
+static const size_t MOST_BYTES = (size_t)1 << 30; /* of a window, which the process keeps: 32 columns of two million rows */
+
+/* What one neighbour tells another: places in its window that are the other's, in bytes, but for the first row of either way */
 typedef struct {
   tc_window_name name;
-  int64_t        half[MATTC_NUM_WAYS][2], flag[MATTC_NUM_WAYS];
+  int64_t        half[2], flag, place[MATTC_NUM_WAYS];
   int64_t        usable;
 } MatTCCard;
 
 /* Where things are in the window, bytes */
 typedef struct {
-  size_t half[MATTC_NUM_WAYS][2], flags[MATTC_NUM_WAYS], bytes;
+  size_t half[2], flags, bytes;
 } MatTCWindowPlan;
 
 static size_t MatTCReserve(size_t bytes, MatTCWindowPlan *plan)
@@ -28,15 +30,13 @@ static size_t MatTCReserve(size_t bytes, MatTCWindowPlan *plan)
   return begin;
 }
 
-static MatTCWindowPlan MatTCPlanWindow(PetscMPIInt num, PetscInt num_ghosts, PetscInt num_slots)
+/* Both ways take turns in both halves */
+static MatTCWindowPlan MatTCPlanWindow(PetscMPIInt num, size_t elements)
 {
-  const PetscInt  elements[MATTC_NUM_WAYS] = {num_ghosts, num_slots};
-  MatTCWindowPlan plan                     = {.bytes = 0};
+  MatTCWindowPlan plan = {.bytes = 0};
 
-  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
-    plan.flags[w] = MatTCReserve((size_t)num * sizeof(uint32_t), &plan);
-    for (int h = 0; h < 2; h++) plan.half[w][h] = MatTCReserve((size_t)elements[w] * sizeof(PetscScalar), &plan);
-  }
+  plan.flags = MatTCReserve((size_t)num * sizeof(uint32_t), &plan);
+  for (int h = 0; h < 2; h++) plan.half[h] = MatTCReserve(elements * sizeof(PetscScalar), &plan);
   return plan;
 }
 
@@ -126,9 +126,9 @@ static PetscErrorCode MatTCPeersMeet(Mat A, PetscMPIInt num, const PetscMPIInt r
 /* Where what goes to each neighbour is to be, by their cards; on the device afterwards */
 static tc_status MatTCPeersAim(MatTCPeers *P, const PetscMPIInt place[][MATTC_NUM_WAYS], const MatTCCard theirs[], tc_target targets[])
 {
-  const MatTCNeighbours *lists[MATTC_NUM_WAYS] = {MatTCGhostsTo(P->ghosts), MatTCGhostsFrom(P->ghosts)};
-  const size_t           bytes           = MATTC_NUM_WAYS * (size_t)P->num * (sizeof(tc_target) + sizeof(uint32_t));
-  const tc_backend      *backend         = P->backend;
+  const MatTCNeighbours *lists[MATTC_NUM_WAYS] = {&P->ghosts->to, &P->ghosts->from};
+  const size_t           all     = MATTC_NUM_WAYS * (size_t)P->num, bytes = all * sizeof(tc_target) + (size_t)P->num * sizeof(uint32_t);
+  const tc_backend      *backend = P->backend;
   void                  *begin;
 
   for (PetscMPIInt k = 0; k < P->num; k++) {
@@ -138,8 +138,9 @@ static tc_status MatTCPeersAim(MatTCPeers *P, const PetscMPIInt place[][MATTC_NU
       const PetscMPIInt i = place[k][w];
 
       targets[w * P->num + k] = (tc_target){
-        .half  = {(char *)begin + theirs[k].half[w][0], (char *)begin + theirs[k].half[w][1]},
-        .flag  = (uint32_t *)((char *)begin + theirs[k].flag[w]),
+        .half  = {(char *)begin + theirs[k].half[0], (char *)begin + theirs[k].half[1]},
+        .flag  = (uint32_t *)((char *)begin + theirs[k].flag),
+        .place = theirs[k].place[w],
         .first = i < 0 ? 0 : lists[w]->first[i],
         .num   = i < 0 ? 0 : lists[w]->first[i + 1] - lists[w]->first[i]
       };
@@ -148,11 +149,9 @@ static tc_status MatTCPeersAim(MatTCPeers *P, const PetscMPIInt place[][MATTC_NU
   }
   TC_CALL(tc_from_backend(backend, backend->alloc(bytes, &P->memory)));
   TC_CALL(tc_from_backend(backend, backend->zero(P->memory, bytes, MatTCGetParentStream())));
-  TC_CALL(tc_from_backend(backend, backend->upload(P->memory, targets, MATTC_NUM_WAYS * (size_t)P->num * sizeof(tc_target), MatTCGetParentStream())));
-  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
-    P->way[w].targets = (tc_target *)P->memory + w * P->num;
-    P->way[w].arrived = (uint32_t *)((tc_target *)P->memory + MATTC_NUM_WAYS * P->num) + w * P->num;
-  }
+  TC_CALL(tc_from_backend(backend, backend->upload(P->memory, targets, all * sizeof(tc_target), MatTCGetParentStream())));
+  for (int w = 0; w < MATTC_NUM_WAYS; w++) P->way[w].targets = (tc_target *)P->memory + w * P->num;
+  P->arrived = (uint32_t *)((tc_target *)P->memory + all);
   return tc_from_backend(backend, backend->synchronize(MatTCGetParentStream()));
 }
 
@@ -161,17 +160,15 @@ static tc_status MatTCPeersOpenWindow(MatTCPeers *P, const MatTCWindowPlan *plan
 {
   const MatTCSlots *slots;
 
+  TC_CHECK(plan->bytes <= MOST_BYTES, TC_ERR_LIMIT, "an exchange would take %zu bytes of the GPU for good, at most %zu are taken", plan->bytes, MOST_BYTES);
   TC_CALL(MatTCGhostsOnDevice(P->ghosts, P->backend, &slots));
   TC_CALL(tc_from_backend(P->backend, P->backend->exchange->alloc(plan->bytes, &P->window, name)));
-  for (int w = 0; w < MATTC_NUM_WAYS; w++) {
-    P->way[w].flags = (uint32_t *)((char *)P->window + plan->flags[w]);
-    for (int h = 0; h < 2; h++) P->way[w].half[h] = (char *)P->window + plan->half[w][h];
-  }
+  P->flags = (uint32_t *)((char *)P->window + plan->flags);
   return TC_OK;
 }
 
-/* Vectors of ghosts, those that come and those that go, and when they are waited for */
-static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P)
+/* What comes, as vectors, and when it is waited for */
+static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P, const MatTCWindowPlan *plan, PetscInt elements)
 {
   Mat     diagonal;
   MatInfo info;
@@ -179,11 +176,8 @@ static PetscErrorCode MatTCPeersCreateVecs(Mat A, MatTCPeers *P)
   PetscFunctionBegin;
   PetscCall(MatMPIAIJGetSeqAIJ(A, &diagonal, NULL, NULL));
   PetscCall(MatGetInfo(diagonal, MAT_LOCAL, &info));
-  P->at_once = (PetscBool)(info.nz_used < ENTRIES_AT_ONCE);
-  for (int h = 0; h < 2; h++) PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, P->num_ghosts, NULL, P->way[MATTC_TO_GHOSTS].half[h], &P->came[h]));
-  PetscCall(VecCreate(PETSC_COMM_SELF, &P->at_ghosts));
-  PetscCall(VecSetSizes(P->at_ghosts, P->num_ghosts, P->num_ghosts));
-  PetscCall(VecSetType(P->at_ghosts, VECSEQCUDA));
+  P->at_once = (PetscBool)(P->columns == 1 && info.nz_used < ENTRIES_AT_ONCE);
+  for (int h = 0; h < 2; h++) PetscCall(VecCreateSeqCUDAWithArrays(PETSC_COMM_SELF, 1, elements, NULL, (PetscScalar *)((char *)P->window + plan->half[h]), &P->came[h]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -198,6 +192,7 @@ static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   tc_status              status;
   PetscBool              bound;
   PetscMPIInt           *rank, most, usable, all_usable;
+  PetscInt               elements;
   PetscMPIInt(*place)[MATTC_NUM_WAYS];
 
   PetscFunctionBegin;
@@ -205,32 +200,33 @@ static PetscErrorCode MatTCPeersSetUp(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers *
   if (bound) PetscCall(MatTCPeersRefuse(P, "the matrix is bound to the CPU"));
   P->backend = MatTCGetBackendOfPeers();
   PetscCall(MatTCGhostsGet(A, tc, &P->ghosts));
-  to   = MatTCGhostsTo(P->ghosts);
-  from = MatTCGhostsFrom(P->ghosts);
-  most = to->num + from->num;
-
-  P->num_ghosts = from->first[from->num];
+  to       = &P->ghosts->to;
+  from     = &P->ghosts->from;
+  most     = to->num + from->num;
+  elements = PetscMax(P->ghosts->num_ghosts, (PetscInt)P->ghosts->slots.num_slots) * P->columns;
   PetscCall(PetscMalloc5(most, &rank, most, &place, most, &mine, most, &theirs, MATTC_NUM_WAYS * most, &targets));
   PetscCall(MatTCPeersMerge(to, from, &P->num, rank, place));
   PetscCall(MatTCPeersAreNear(A, P, rank));
-  plan   = MatTCPlanWindow(P->num, P->num_ghosts, to->first[to->num]);
+  plan   = MatTCPlanWindow(P->num, (size_t)elements);
   status = MatTCPeersOpenWindow(P, &plan, &name);
   if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
   for (PetscMPIInt k = 0; k < P->num; k++) {
-    const PetscInt sent[MATTC_NUM_WAYS] = {place[k][MATTC_TO_SLOTS] < 0 ? 0 : from->first[place[k][MATTC_TO_SLOTS]], place[k][MATTC_TO_GHOSTS] < 0 ? 0 : to->first[place[k][MATTC_TO_GHOSTS]]}; /* by the neighbour */
+    const PetscMPIInt slots = place[k][MATTC_TO_GHOSTS], ghosts = place[k][MATTC_TO_SLOTS];
 
-    mine[k] = (MatTCCard){.name = name, .usable = P->usable};
-    for (int w = 0; w < MATTC_NUM_WAYS; w++) {
-      mine[k].flag[w] = (int64_t)(plan.flags[w] + (size_t)k * sizeof(uint32_t));
-      for (int h = 0; h < 2; h++) mine[k].half[w][h] = (int64_t)(plan.half[w][h] + (size_t)sent[w] * sizeof(PetscScalar));
-    }
+    mine[k] = (MatTCCard){
+      .name   = name,
+      .usable = P->usable,
+      .flag   = (int64_t)(plan.flags + (size_t)k * sizeof(uint32_t)),
+      .half   = {(int64_t)plan.half[0], (int64_t)plan.half[1]},
+      .place  = {ghosts < 0 ? 0 : from->first[ghosts], slots < 0 ? 0 : to->first[slots]}
+    };
   }
   PetscCall(MatTCPeersMeet(A, P->num, rank, mine, theirs));
   if (P->usable) {
     status = MatTCPeersAim(P, (const PetscMPIInt(*)[MATTC_NUM_WAYS])place, theirs, targets);
     if (status != TC_OK) PetscCall(MatTCPeersRefuse(P, tc_last_error()));
   }
-  if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P));
+  if (P->usable) PetscCall(MatTCPeersCreateVecs(A, P, &plan, elements));
   PetscCall(PetscFree5(rank, place, mine, theirs, targets));
   usable = P->usable;
   PetscCallMPI(MPI_Allreduce(&usable, &all_usable, 1, MPI_INT, MPI_MIN, PetscObjectComm((PetscObject)A)));
@@ -276,15 +272,15 @@ static PetscErrorCode MatTCPeersDecide(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers 
   if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO) PetscCall(MatTCPeersShareDevices(A, &share));
   if (share) PetscCall(MatTCPeersRefuse(P, "processes share a GPU"));
   else PetscCall(MatTCPeersSetUp(A, tc, P));
-  if (P->usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors with %d neighbours in their memory\n", P->num));
-  else PetscCall(PetscInfo(A, "aijtccusparse exchanges elements of vectors by the parent: %s\n", P->reason));
+  if (P->usable) PetscCall(PetscInfo(A, "aijtccusparse exchanges elements, of up to %" PetscInt_FMT " columns, with %d neighbours in their memory\n", P->columns, P->num));
+  else PetscCall(PetscInfo(A, "aijtccusparse exchanges elements by PetscSF: %s\n", P->reason));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Forgets what belongs to another pattern; collective, as PETSc replaces blocks in collective operations only */
-static PetscErrorCode MatTCPeersFollow(Mat A, Mat_AIJTCCUSPARSE *tc)
+/* Forgets what belongs to another pattern, or has no room for so many columns; collective, as PETSc replaces blocks in collective operations only */
+static PetscErrorCode MatTCPeersFollow(Mat A, MatTCPeers **peers, PetscInt columns)
 {
-  MatTCPeers      *P = tc->peers;
+  MatTCPeers      *P = *peers;
   PetscObjectId    id, block;
   PetscObjectState pattern;
   Mat              off_diagonal;
@@ -294,13 +290,38 @@ static PetscErrorCode MatTCPeersFollow(Mat A, Mat_AIJTCCUSPARSE *tc)
   PetscCall(MatGetNonzeroState(A, &pattern));
   PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, &off_diagonal, NULL));
   PetscCall(PetscObjectGetId((PetscObject)off_diagonal, &block));
-  if (P && P->id == id && P->pattern == pattern && P->off_diagonal == block) PetscFunctionReturn(PETSC_SUCCESS);
+  if (P && P->id == id && P->pattern == pattern && P->off_diagonal == block && (P->columns >= columns || (P->agreed && !P->usable))) PetscFunctionReturn(PETSC_SUCCESS);
   if (P) PetscCall(MatTCPeersForget(P));
-  else PetscCall(PetscNew(&tc->peers));
-  P               = tc->peers;
+  else PetscCall(PetscNew(peers));
+  P               = *peers;
   P->id           = id;
   P->pattern      = pattern;
   P->off_diagonal = block;
+  P->columns      = columns;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Do processes exchange elements of so many columns as peers? Collective */
+static PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, MatTCPeers **peers, PetscInt columns, PetscBool *usable)
+{
+  const MatAIJTCCUSPARSEExchange exchange = tc->settings.exchange;
+  MatTCPeers                    *P;
+  PetscMPIInt                    size;
+
+  PetscFunctionBegin;
+  *usable = PETSC_FALSE;
+  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
+  if (size == 1 || !tc->parent->cuda || !MATTC_SCALAR_IS_OURS || exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCPeersFollow(A, peers, columns));
+  P = *peers;
+  P->products++;
+  if (!P->agreed) {
+    if (exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO && P->products <= PRODUCTS_BEFORE) PetscFunctionReturn(PETSC_SUCCESS);
+    PetscCall(PetscLogEventBegin(MATTC_Peers, A, 0, 0, 0));
+    PetscCall(MatTCPeersDecide(A, tc, P));
+    PetscCall(PetscLogEventEnd(MATTC_Peers, A, 0, 0, 0));
+  }
+  *usable = P->usable;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -308,31 +329,32 @@ static PetscErrorCode MatTCPeersFollow(Mat A, Mat_AIJTCCUSPARSE *tc)
   Do peers exchange for a product of the parallel matrix with these vectors, y may be NULL, or does the parent? Collective, and the same on all processes: all that decides is the same on them, which
   what is bound to the CPU need not be, or has been agreed on.
 */
-PetscErrorCode MatTCPeersGet(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, PetscBool *peers)
+PetscErrorCode MatTCPeersGetForVecs(Mat A, Mat_AIJTCCUSPARSE *tc, Vec x, Vec y, Vec z, PetscBool *peers)
 {
-  const Vec   vecs[] = {x, y, z};
-  PetscBool   cuda;
-  PetscMPIInt size;
+  const Vec vecs[] = {x, y, z};
+  PetscBool cuda;
 
   PetscFunctionBegin;
   *peers = PETSC_FALSE;
-  PetscCallMPI(MPI_Comm_size(PetscObjectComm((PetscObject)A), &size));
-  if (size == 1) PetscFunctionReturn(PETSC_SUCCESS);
-  if (!tc->parent->cuda || !MATTC_SCALAR_IS_OURS || tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_PETSCSF || tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->settings.spmv == MAT_AIJTCCUSPARSE_SPMV_PARENT) PetscFunctionReturn(PETSC_SUCCESS);
   for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(vecs); i++) {
     if (!vecs[i]) continue;
     PetscCall(PetscObjectTypeCompareAny((PetscObject)vecs[i], &cuda, VECSEQCUDA, VECMPICUDA, VECCUDA, ""));
     if (!cuda) PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatTCPeersFollow(A, tc));
-  tc->peers->products++;
-  if (!tc->peers->agreed) {
-    if (tc->settings.exchange == MAT_AIJTCCUSPARSE_EXCHANGE_AUTO && tc->peers->products <= PRODUCTS_BEFORE) PetscFunctionReturn(PETSC_SUCCESS);
-    PetscCall(PetscLogEventBegin(MATTC_Peers, A, 0, 0, 0));
-    PetscCall(MatTCPeersDecide(A, tc, tc->peers));
-    PetscCall(PetscLogEventEnd(MATTC_Peers, A, 0, 0, 0));
-  }
-  *peers = tc->peers->usable;
+  PetscCall(MatTCPeersGet(A, tc, &tc->peers, 1, peers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The same for a product with a parallel block, and so many columns at a time; NULL: PetscSF exchanges */
+PetscErrorCode MatTCPeersGetForBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, Mat B, PetscInt columns, MatTCPeers **peers)
+{
+  PetscBool cuda, usable = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(PetscObjectTypeCompareAny((PetscObject)B, &cuda, MATSEQDENSECUDA, MATMPIDENSECUDA, ""));
+  if (cuda) PetscCall(MatTCPeersGet(A, tc, &tc->block_peers, columns, &usable));
+  *peers = usable ? tc->block_peers : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -385,11 +407,16 @@ PetscErrorCode MatAIJTCCUSPARSESetExchange(Mat A, MatAIJTCCUSPARSEExchange excha
 /* How elements are exchanged; words are those of the first process */
 PetscErrorCode MatTCViewPeers(const Mat_AIJTCCUSPARSE *tc, PetscViewer viewer)
 {
-  const MatTCPeers *P = tc->peers;
+  const MatTCPeers *const peers[] = {tc->peers, tc->block_peers};
+  const char *const       what[]  = {"elements of vectors", "rows of dense blocks"};
 
   PetscFunctionBegin;
-  if (!P || !P->agreed) PetscFunctionReturn(PETSC_SUCCESS);
-  if (P->usable) PetscCall(PetscViewerASCIIPrintf(viewer, "  elements of vectors are exchanged in the memory of %d neighbours, the first process's\n", P->num));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  elements of vectors are exchanged by PetscSF: %s\n", P->reason));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(peers); i++) {
+    const MatTCPeers *P = peers[i];
+
+    if (!P || !P->agreed) continue;
+    if (P->usable) PetscCall(PetscViewerASCIIPrintf(viewer, "  %s are exchanged in the memory of %d neighbours, the first process's\n", what[i], P->num));
+    else PetscCall(PetscViewerASCIIPrintf(viewer, "  %s are exchanged by PetscSF: %s\n", what[i], P->reason));
+  }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

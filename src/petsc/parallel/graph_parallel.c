@@ -2,7 +2,7 @@
   The graph of a parallel matrix: each process adds up what is in the blocks of its rows, of the diagonal block as of what refers to rows of others, and is told what scales those and,
   where the transpose is to be added, what they refer to.
 */
-#include "aijtccusparseimpl.h"
+#include "../aijtccusparseimpl.h"
 #include <petscsf.h>
 
 /* Blocks of rows of others, and by whom they are told. `sf` has the rows of each process as roots, and the ghosts as leaves. */
