@@ -193,6 +193,13 @@ typedef struct {
   */
   tc_status (*collapse)(const tc_csr_local *A, int32_t bs, tc_scalar scalar, const void *val, void *sums, int32_t *irregular, tc_stream stream);
   /*
+    NULL on the host, these two, which go on with such sums, entries of a graph. to = what they and those of its transpose add up to; if one of them has no other, *lone, zero before, is not, and
+    `to` is undefined there. And sums, in place, of a square A, times what makes ones of the diagonal, row's first, column's then: 1 / d to the power of a half, of zeros zero; factors
+    [num_rows / bs] is scratch. All local, of that scalar. Enqueue
+  */
+  tc_status (*mirror)(const tc_csr_local *A, int32_t bs, tc_scalar scalar, const void *sums, void *to, int32_t *lone, tc_stream stream);
+  tc_status (*scale_graph)(const tc_csr_local *A, int32_t bs, tc_scalar scalar, void *sums, void *factors, tc_stream stream);
+  /*
     NULL on the host. Whole pieces of these bytes, local, are from now on what the device's cache replaces first: of 16 bytes if they are to be kept, else of 128, undefined
     afterwards. Enqueues
   */

@@ -93,20 +93,46 @@ static PetscErrorCode CheckSent(Mat A[2], Mat P[2], PetscLogDouble sent)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* The matrix is changed between two products, so that its values are the GPU's alone, if there is one */
-static PetscErrorCode CheckProduct(int p, PetscBool changed)
+/* Is A P of a parallel matrix whose values are on both sides, and of a P that is new, the host's, to which nothing has to be sent, unless an option says otherwise? */
+static PetscErrorCode CheckHost(Mat A, PetscLogDouble sent, const char option[])
 {
+  PetscMPIInt size;
+  PetscBool   cuda;
+
+  PetscFunctionBeginUser;
+  PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+  PetscCall(MatTestIsCUDA(A, &cuda));
+  PetscCallMPI(MPI_Allreduce(MPI_IN_PLACE, &sent, 1, MPI_DOUBLE, MPI_MAX, PETSC_COMM_WORLD));
+  if (cuda && size > 1) PetscCall(MatTestFact((PetscBool)((sent == 0) == !option), "A P of a new P on %d processes%s%s: %g bytes sent to the GPU", size, option ? ", " : "", option ? option : "", sent));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What there is before the product: a P that has multiplied, that and a matrix whose values are the GPU's alone since it was changed, if there is one, or a new P, without and with an option */
+typedef enum {
+  USED,
+  CHANGED,
+  NEW,
+  TOLD,
+  NUM_STATES
+} ProductState;
+
+static PetscErrorCode CheckProduct(int p, ProductState state)
+{
+  static const char *const states[] = {"", " of a matrix changed where it multiplies", " of a new P", " of a new P, told to stay on the GPU"};
+  static const char        option[] = "-matmatmult_backend_cpu";
+  const PetscBool          changed  = (PetscBool)(state == CHANGED);
   Mat            A[2], P[2], C[2];
   PetscInt       rows;
   PetscBool      right, same[2];
   PetscLogDouble sent = 0;
 
   PetscFunctionBeginUser;
+  if (state == TOLD) PetscCall(PetscOptionsSetValue(NULL, option, "false"));
   PetscCall(CreatePositive("stencil7", 6, A));
   PetscCall(CreatePositive("interpolation", 3, P));
   PetscCall(MatGetSize(A[0], &rows, NULL));
   PetscCall(MatTestSameProduct(A[0], A[1], &right)); /* sends the values to the GPU */
-  PetscCall(MatTestSameProduct(P[0], P[1], &right));
+  if (state < NEW) PetscCall(MatTestSameProduct(P[0], P[1], &right));
   for (int s = 0; s < 2 && changed; s++) {
     PetscCall(MatScale(A[s], 3.0));
     PetscCall(MatShift(A[s], 0.25));
@@ -121,8 +147,10 @@ static PetscErrorCode CheckProduct(int p, PetscBool changed)
     }
     PetscCall(SameMatrix(C[0], C[1], rows, &same[again]));
   }
-  PetscCall(MatTestFact((PetscBool)(same[0] && same[1]), "%s%s: %s, with new values %s", products[p].name, changed ? " of a matrix changed where it multiplies" : "", same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG"));
+  PetscCall(MatTestFact((PetscBool)(same[0] && same[1]), "%s%s: %s, with new values %s", products[p].name, states[state], same[0] ? "right" : "WRONG", same[1] ? "right" : "WRONG"));
   if (changed && products[p].product == PtAP) PetscCall(CheckSent(A, P, sent));
+  if (state >= NEW && products[p].product == AP) PetscCall(CheckHost(A[0], sent, state == TOLD ? option : NULL));
+  if (state == TOLD) PetscCall(PetscOptionsClearValue(NULL, option));
   for (int s = 0; s < 2; s++) {
     PetscCall(MatDestroy(&A[s]));
     PetscCall(MatDestroy(&P[s]));
@@ -135,8 +163,7 @@ PetscErrorCode CheckSparseProducts(void)
 {
   PetscFunctionBeginUser;
   for (int p = 0; p < (int)PETSC_STATIC_ARRAY_LENGTH(products); p++) {
-    PetscCall(CheckProduct(p, PETSC_FALSE));
-    PetscCall(CheckProduct(p, PETSC_TRUE));
+    for (ProductState state = 0; state < NUM_STATES; state++) PetscCall(CheckProduct(p, state));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,5 +1,5 @@
 /*
-  Changes of diagonals, blocks on them, and sums of blocks, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
+  Changes of diagonals, and blocks on them, on the device, against loops on the host, bit for bit, in both scalars, with guard words:
   test_diagonal [-small|-few] libaijtccusparse_cuda.so. The sizes are the same for all. Exit code 77: no usable device.
 */
 #include "device_bytes.h"
@@ -86,62 +86,6 @@ static void check_blocks(tc_scalar scalar, int32_t block_rows, int32_t most, int
   free(expected);
 }
 
-/* Up to `most` blocks of bs x bs in a row of blocks; not so if a row has one column elsewhere, `spoil` 1, or an entry less, `spoil` 2 */
-static void check_collapse(tc_scalar scalar, int32_t block_rows, int32_t most, int32_t bs, int spoil)
-{
-  const int32_t rows = block_rows * bs, zero = 0, spoilt = (int32_t)random_below(rows);
-  int32_t      *row_ptr = bytes_new((size_t)(rows + 1) * sizeof *row_ptr), *col = bytes_new((size_t)rows * (size_t)(most * bs) * sizeof *col), *length = bytes_new((size_t)block_rows * sizeof *length), irregular;
-  double       *expected;
-  void         *val, *sums;
-  tc_csr_local  A = {.num_rows = rows, .num_cols = rows + 2 * most * bs};
-  device_bytes  R, C, V, S, I;
-  int64_t       num = 0;
-
-  row_ptr[0] = 0;
-  for (int32_t i = 0; i < block_rows; ++i) length[i] = spoil && i == spoilt / bs ? 1 : (int32_t)random_below(most + 1);
-  for (int32_t i = 0; i < rows; ++i) {
-    const int32_t n = length[i / bs] * bs - (spoil == 2 && i == spoilt);
-
-    row_ptr[i + 1] = row_ptr[i] + n;
-    for (int32_t k = 0; k < n; ++k) col[row_ptr[i] + k] = (i / bs + k / bs * 2) * bs + k % bs + (spoil == 1 && i == spoilt && k == bs - 1);
-  }
-  A.nnz    = row_ptr[rows];
-  val      = numbers_new(scalar, A.nnz);
-  expected = bytes_new((size_t)A.nnz * sizeof *expected);
-  sums     = expected;
-  for (int32_t i = 0; i < block_rows && !spoil; ++i) {
-    for (int32_t b = 0; b < length[i]; ++b, ++num) {
-      double sum = 0.0;
-
-      for (int32_t e = 0; e < bs * bs; ++e) {
-        sum += fabs(number_at(scalar, val, row_ptr[i * bs + e / bs] + b * bs + e % bs));
-        if (scalar == TC_SCALAR_F32) sum = (float)sum;
-      }
-      set_number(scalar, sums, num, sum);
-    }
-  }
-  R         = device_bytes_new((size_t)(rows + 1) * sizeof *row_ptr, row_ptr);
-  C         = device_bytes_new((size_t)A.nnz * sizeof *col, col);
-  V         = device_bytes_new(bytes_of(scalar, A.nnz), val);
-  S         = device_bytes_new(bytes_of(scalar, A.nnz / (bs * bs)), NULL);
-  I         = device_bytes_new(sizeof zero, &zero);
-  A.row_ptr = (const int32_t *)(void *)R.local;
-  A.col     = (const int32_t *)(void *)C.local;
-  device_check(backend, backend->collapse(&A, bs, scalar, V.local, S.local, (int32_t *)(void *)I.local, NULL), "collapse");
-  device_check(backend, backend->download(&irregular, I.local, sizeof irregular, NULL), "download");
-  if (spoil) { // anything, within its bounds
-    device_check(backend, backend->download(sums, S.local, S.bytes, NULL), "download");
-    fact(irregular != 0, "collapse", scalar, rows, bs, spoil == 1 ? "a column elsewhere is noticed" : "a row that is shorter is noticed");
-  } else fact(irregular == 0, "collapse", scalar, rows, bs, "blocks are blocks");
-  fact(device_bytes_are(&S, sums), "collapse", scalar, rows, bs, "the sums of blocks");
-  fact(device_bytes_are(&I, &irregular) && device_bytes_are(&R, row_ptr) && device_bytes_are(&C, col) && device_bytes_are(&V, val), "collapse", scalar, rows, bs, "what is read stays");
-  free(row_ptr);
-  free(col);
-  free(length);
-  free(val);
-  free(expected);
-}
-
 int main(int argc, char **args)
 {
   static const int32_t nums[] = {1, 31, 32, 33, 64, 1000}, lengths[] = {1, 2, 8, 31, 32, 33, 65};
@@ -153,9 +97,6 @@ int main(int argc, char **args)
       for (size_t j = 0; j < sizeof lengths / sizeof *lengths; ++j) {
         for (int way = 0; way < 4; ++way) check_diagonal(scalar, nums[i], lengths[j], way % 2, way / 2);
         for (int32_t bs = 1; bs < 8; ++bs) check_blocks(scalar, nums[i], lengths[j], bs);
-        for (int32_t bs = 2; bs < 7; ++bs) {
-          for (int spoil = 0; spoil < 3; ++spoil) check_collapse(scalar, nums[i], lengths[j], bs, spoil);
-        }
       }
     }
   }

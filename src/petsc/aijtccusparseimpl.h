@@ -276,10 +276,11 @@ typedef struct {
   PetscInt     num;
   PetscInt    *row, *col; /* [num + 1], [row[num]] */
   PetscScalar *sums;      /* of absolute values, [row[num]] */
+  PetscBool    mirrored, lone, scaled; /* has the transpose been added, or was that found to have other entries, and is the diagonal one of ones? */
 } MatTCGraphPart;
 
 /* graph.c */
-PETSC_INTERN PetscErrorCode MatTCGraphPartGet(Mat, PetscInt, MatTCGraphPart *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCGraphPartGet(Mat, PetscInt, PetscBool, PetscBool, MatTCGraphPart *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatTCGraphPartDestroy(MatTCGraphPart *);
 PETSC_INTERN PetscErrorCode MatTCGraphPartLeaveTo(MatTCGraphPart *, Mat);
 PETSC_INTERN PetscErrorCode MatTCGraphPartTake(MatTCGraphPart *, PetscScalar *, PetscBool);
@@ -384,6 +385,7 @@ static inline MatType MatTCDenseType(const MatTCParent *parent, int dense)
 PETSC_INTERN PetscErrorCode MatTCCaptureSparseProduct(Mat, MatTCProductFn *);
 PETSC_INTERN PetscErrorCode MatTCInstallSparseProducts(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatTCUninstallSparseProducts(Mat, const MatTCParent *);
+PETSC_INTERN PetscErrorCode MatTCRemoveSparseProducts(Mat, const MatTCParent *);
 PETSC_INTERN PetscErrorCode MatTCProductKey(const MatTCParent *, int, char[], size_t);
 PETSC_INTERN PetscErrorCode MatTCComposeProducts(Mat, const MatTCParent *, MatTCCompose);
 PETSC_INTERN PetscErrorCode MatTCParentProduct(Mat, const MatTCParent *, Mat);
@@ -418,6 +420,9 @@ PETSC_INTERN PetscErrorCode MatTCColumnProduct(Mat, Mat_AIJTCCUSPARSE *, const t
 
 /* product_mpi.c */
 PETSC_INTERN PetscErrorCode MatProductSetFromOptions_MPIAIJTCCUSPARSE(Mat, const Mat_AIJTCCUSPARSE *, MatProductType, Mat);
+
+/* parallel/product_sparse_mpi.c */
+PETSC_INTERN PetscErrorCode MatProductSetFromOptions_SparseMPI_AIJTCCUSPARSE(Mat);
 
 /* product_view.c */
 PETSC_INTERN PetscErrorCode MatTCViewProducts(Mat, PetscViewer);

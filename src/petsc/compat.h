@@ -105,6 +105,29 @@ static inline void MatTCRestoreLone(const MatTCLoneFactor *lone)
   lone->factor->assembled = lone->assembled;
 }
 
+/* A product of parallel matrices is the host's where the first one is bound to the CPU. That it is, without anything else being done; was it? */
+static inline PetscBool MatTCPretendBound(Mat A, PetscBool pretend)
+{
+#if PetscDefined(HAVE_DEVICE)
+  const PetscBool bound = A->boundtocpu;
+
+  A->boundtocpu = (PetscBool)(bound || pretend);
+  return bound;
+#else
+  (void)A, (void)pretend;
+  return PETSC_TRUE;
+#endif
+}
+
+static inline void MatTCRestoreBound(Mat A, PetscBool bound)
+{
+#if PetscDefined(HAVE_DEVICE)
+  A->boundtocpu = bound;
+#else
+  (void)A, (void)bound;
+#endif
+}
+
 /* What the symbolic phase of a product is, or is to be */
 typedef PetscErrorCode (*MatTCProductFn)(Mat);
 static inline MatTCProductFn *MatTCProductSymbolicSlot(Mat C)

@@ -5,36 +5,64 @@
 */
 #include "aijtccusparseimpl.h"
 
-/* Sums of absolute values on the device, then on the host, PetscFree() them; NULL if the matrix does not consist of such blocks, or something has failed */
-static PetscErrorCode MatTCSumBlocksLocal(Mat A, PetscInt bs, const tc_backend *backend, tc_stream stream, PetscScalar **sums)
+/* What the device makes of the values of a matrix: sums of blocks, and those with the transpose's; words that say whether there are none */
+typedef struct {
+  size_t   bytes; /* of each */
+  char    *memory, *sums, *both, *factors;
+  int32_t *words; /* [WORDS] */
+} MatTCLocalSums;
+
+enum {
+  IRREGULAR, /* there are no such blocks */
+  LONE,      /* the transpose has other ones */
+  WORDS
+};
+
+static tc_status MatTCLocalSumsTake(const tc_backend *backend, PetscInt bs, const tc_csr_local *A, PetscBool adds, PetscBool scale, tc_stream stream, MatTCLocalSums *S)
+{
+  const size_t entries = (size_t)(A->nnz / ((int64_t)bs * bs)), rows = (size_t)(A->num_rows / bs), words = WORDS * sizeof(PetscScalar);
+
+  S->bytes = entries * sizeof(PetscScalar);
+  TC_CALL(tc_from_backend(backend, backend->take(words + (adds ? 2 : 1) * S->bytes + (scale ? rows * sizeof(PetscScalar) : 0), (void **)&S->memory, stream)));
+  S->words   = (int32_t *)(void *)S->memory;
+  S->sums    = S->memory + words;
+  S->both    = adds ? S->sums + S->bytes : S->sums;
+  S->factors = S->both + S->bytes;
+  return tc_from_backend(backend, backend->zero(S->words, words, stream));
+}
+
+/* Sums of absolute values, with the transpose's and scaled if that is asked for and can be, on the device, then on the host; no sums if the matrix does not consist of such blocks, or something has failed */
+static PetscErrorCode MatTCSumBlocksLocal(Mat A, PetscInt bs, PetscBool adds, PetscBool scale, const tc_backend *backend, tc_stream stream, MatTCGraphPart *part)
 {
   const PetscScalar *values;
   MatTCPattern       P;
-  tc_status          status = TC_OK;
-  int32_t            irregular = 0;
-  size_t             bytes;
-  char              *local = NULL;
+  MatTCLocalSums     S           = {.memory = NULL};
+  tc_status          status      = TC_OK;
+  int32_t            word[WORDS] = {0};
 
   PetscFunctionBegin;
-  *sums = NULL;
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
   PetscCall(MatTCGetDeviceValues(A, &values));
-  bytes = (size_t)(P.local.nnz / ((int64_t)bs * bs)) * sizeof(**sums);
-  if (status == TC_OK) status = tc_from_backend(backend, backend->take(bytes + sizeof(PetscScalar), (void **)&local, stream)); /* behind the sums the word */
-  if (status == TC_OK) status = tc_from_backend(backend, backend->zero(local + bytes, sizeof(PetscScalar), stream));
+  if (status == TC_OK) status = MatTCLocalSumsTake(backend, bs, &P.local, adds, scale, stream, &S);
   if (status == TC_OK) status = tc_from_backend(backend, backend->wait(stream, MatTCGetParentStream()));
-  if (status == TC_OK) status = tc_from_backend(backend, backend->collapse(&P.local, (int32_t)bs, MATTC_SCALAR, values, local, (int32_t *)(void *)(local + bytes), stream));
-  if (status == TC_OK) status = tc_from_backend(backend, backend->download(&irregular, local + bytes, sizeof(irregular), stream));
-  if (status == TC_OK && !irregular) {
-    PetscCall(PetscMalloc1(P.local.nnz / ((int64_t)bs * bs), sums));
-    status = tc_from_backend(backend, backend->download(*sums, local, bytes, stream));
-    PetscCall(PetscLogGpuToCpu((PetscLogDouble)bytes));
+  if (status == TC_OK) status = tc_from_backend(backend, backend->collapse(&P.local, (int32_t)bs, MATTC_SCALAR, values, S.sums, S.words + IRREGULAR, stream));
+  if (status == TC_OK) status = tc_from_backend(backend, backend->download(word, S.words, sizeof(*word), stream));
+  if (status == TC_OK && !word[IRREGULAR]) {
+    if (adds) status = tc_from_backend(backend, backend->mirror(&P.local, (int32_t)bs, MATTC_SCALAR, S.sums, S.both, S.words + LONE, stream));
+    if (status == TC_OK && scale) status = tc_from_backend(backend, backend->scale_graph(&P.local, (int32_t)bs, MATTC_SCALAR, S.both, S.factors, stream));
+    if (status == TC_OK) status = tc_from_backend(backend, backend->download(word, S.words, sizeof(word), stream));
+    part->lone     = (PetscBool)(word[LONE] != 0);
+    part->mirrored = (PetscBool)(adds && !part->lone);
+    part->scaled   = (PetscBool)(scale && !part->lone);
+    PetscCall(PetscMalloc1(S.bytes / sizeof(*part->sums), &part->sums));
+    if (status == TC_OK) status = tc_from_backend(backend, backend->download(part->sums, part->lone ? S.sums : S.both, S.bytes, stream));
+    PetscCall(PetscLogGpuToCpu((PetscLogDouble)S.bytes));
   }
-  if (local) (void)backend->give(local, stream);
+  if (S.memory) (void)backend->give(S.memory, stream);
   PetscCall(MatTCRestoreDeviceValues(A, &values));
   PetscCall(MatTCPatternRestore(A, backend, &P));
   if (status != TC_OK) {
-    PetscCall(PetscFree(*sums));
+    PetscCall(PetscFree(part->sums));
     PetscCall(PetscInfo(A, "aijtccusparse makes the graph on the host: %s\n", tc_last_error()));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -107,9 +135,9 @@ static PetscErrorCode MatTCGraphGetPattern(Mat A, PetscInt bs, MatTCGraphPart *p
 
 /*
   The graph of a sequential matrix, where that multiplies, or of a block of a parallel one; give it back with MatTCGraphPartDestroy(). `regular` is false if there is none, as the matrix does not consist of blocks of that
-  size, or something has failed. Not collective
+  size, or something has failed. The transpose is added, and the diagonal made one of ones, if that is asked for and the device can; the part tells. Not collective
 */
-PetscErrorCode MatTCGraphPartGet(Mat A, PetscInt bs, MatTCGraphPart *part, PetscBool *regular)
+PetscErrorCode MatTCGraphPartGet(Mat A, PetscInt bs, PetscBool adds, PetscBool scale, MatTCGraphPart *part, PetscBool *regular)
 {
   Mat_AIJTCCUSPARSE *tc;
   const tc_backend  *backend;
@@ -128,7 +156,7 @@ PetscErrorCode MatTCGraphPartGet(Mat A, PetscInt bs, MatTCGraphPart *part, Petsc
   if (key.nnz > 0) {
     PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, &usable));
     if (!usable || (PetscInt64)bs * bs > key.nnz || (backend->collapse && !MatTCIsPropagating())) PetscFunctionReturn(PETSC_SUCCESS);
-    if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, backend, stream, &part->sums));
+    if (backend->collapse) PetscCall(MatTCSumBlocksLocal(A, bs, adds, scale, backend, stream, part));
     else PetscCall(MatTCSumBlocksOnHost(A, bs, &part->sums));
     if (!part->sums) PetscFunctionReturn(PETSC_SUCCESS);
     PetscCall(PetscInfo(A, "aijtccusparse has added up blocks of %" PetscInt_FMT " for the graph\n", bs));
@@ -244,19 +272,20 @@ static PetscErrorCode MatTCCreateGraphLocal(Mat A, PetscInt bs, PetscBool adds, 
   MatTCGraphPart part;
   PetscScalar   *both;
   PetscInt       m, n;
-  PetscBool      ours, same = PETSC_TRUE;
+  PetscBool      ours, same;
 
   PetscFunctionBegin;
   *graph = NULL;
   PetscCall(MatGetLocalSize(A, &m, &n));
   if (m != n) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCGraphPartGet(A, bs, &part, &ours));
+  PetscCall(MatTCGraphPartGet(A, bs, adds, scale, &part, &ours));
   if (!ours) PetscFunctionReturn(PETSC_SUCCESS);
-  if (adds) {
+  same = (PetscBool)!part.lone;
+  if (adds && same && !part.mirrored) {
     PetscCall(MatTCGraphAddTranspose(&part, &both, &same));
     PetscCall(MatTCGraphPartTake(&part, both, same));
   }
-  if (scale && same) {
+  if (scale && same && !part.scaled) {
     PetscScalar *by;
 
     PetscCall(PetscMalloc1(m / bs, &by));

@@ -270,6 +270,7 @@ PetscErrorCode MatTCDestroy(Mat A, const MatTCParent *parent)
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatStoreValues_C", NULL));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, "MatRetrieveValues_C", NULL));
   PetscCall(MatTCComposeProducts(A, parent, MATTC_COMPOSE_NOTHING));
+  PetscCall(MatTCRemoveSparseProducts(A, parent));
   PetscCall((*(PetscErrorCode (*)(Mat))parent->ops[0][MATOP_DESTROY])(A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -64,6 +64,13 @@ static PetscErrorCode MatProductSetFromOptions_Sparse_AIJTCCUSPARSE(Mat C)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+static PetscErrorCode MatTCSparseProductKey(const MatTCParent *parent, char name[], size_t length)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscSNPrintf(name, length, "MatProductSetFromOptions_%s_%s_C", parent->type, parent->type));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* The operation, and the function that MatProduct looks for if another factor has another one: the local parts of others' rows, which PETSc makes for parallel products, are not ours */
 static PetscErrorCode MatTCSetSparseProducts(Mat A, const MatTCParent *parent, PetscErrorCode (*f)(Mat), PetscErrorCode (*by_name)(Mat))
 {
@@ -71,32 +78,50 @@ static PetscErrorCode MatTCSetSparseProducts(Mat A, const MatTCParent *parent, P
 
   PetscFunctionBegin;
   PetscCall(MatSetOperation(A, MATOP_PRODUCTSETFROMOPTIONS, (PetscErrorCodeFn *)f));
-  PetscCall(PetscSNPrintf(name, sizeof(name), "MatProductSetFromOptions_%s_%s_C", parent->type, parent->type));
+  PetscCall(MatTCSparseProductKey(parent, name, sizeof(name)));
   PetscCall(PetscObjectComposeFunction((PetscObject)A, name, by_name));
   PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Has the parent products of its own on the GPU, which ours stand in front of? */
+static PetscBool MatTCHasSparseProducts(const MatTCParent *parent)
+{
+  return (PetscBool)(parent->mpi ? parent->cuda : parent->sparse_symbolic != NULL);
 }
 
 /* While the type does not propagate, factors of either type meet, and values are on both sides */
 PetscErrorCode MatTCInstallSparseProducts(Mat A, const MatTCParent *parent)
 {
+  PetscErrorCode (*f)(Mat) = parent->mpi ? MatProductSetFromOptions_SparseMPI_AIJTCCUSPARSE : MatProductSetFromOptions_Sparse_AIJTCCUSPARSE;
   PetscBool bound;
 
   PetscFunctionBegin;
   PetscCall(MatBoundToCPU(A, &bound));
-  if (parent->sparse_symbolic && !bound && MatTCIsPropagating()) PetscCall(MatTCSetSparseProducts(A, parent, MatProductSetFromOptions_Sparse_AIJTCCUSPARSE, MatProductSetFromOptions_Sparse_AIJTCCUSPARSE));
+  if (MatTCHasSparseProducts(parent) && !bound && MatTCIsPropagating()) PetscCall(MatTCSetSparseProducts(A, parent, f, f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Back to the parent's, which has the same function under the name, unless it is bound to the CPU */
+/* When A goes; the parent removes what it has put there itself, which for parallel matrices is nothing */
+PetscErrorCode MatTCRemoveSparseProducts(Mat A, const MatTCParent *parent)
+{
+  char name[128];
+
+  PetscFunctionBegin;
+  PetscCall(MatTCSparseProductKey(parent, name, sizeof(name)));
+  if (parent->mpi) PetscCall(PetscObjectComposeFunction((PetscObject)A, name, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Back to the parent's, which has the same function under the name if it is sequential and not bound to the CPU */
 PetscErrorCode MatTCUninstallSparseProducts(Mat A, const MatTCParent *parent)
 {
   PetscErrorCodeFn *f;
   PetscBool         bound;
 
   PetscFunctionBegin;
-  if (!parent->sparse_symbolic) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!MatTCHasSparseProducts(parent)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatBoundToCPU(A, &bound));
   PetscCall(MatTCParentOp(A, parent, MATOP_PRODUCTSETFROMOPTIONS, &f));
-  PetscCall(MatTCSetSparseProducts(A, parent, (PetscErrorCode (*)(Mat))f, bound ? NULL : (PetscErrorCode (*)(Mat))f));
+  PetscCall(MatTCSetSparseProducts(A, parent, (PetscErrorCode (*)(Mat))f, bound || parent->mpi ? NULL : (PetscErrorCode (*)(Mat))f));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -177,7 +177,7 @@ PetscErrorCode MatTCCreateGraphParallel(Mat A, const Mat_AIJTCCUSPARSE *tc, Pets
   PetscCall(MatTCGetBlocks(A, &num, blocks));
   PetscCall(MatHasCongruentLayouts(A, &mine));
   if (num < 2) mine = PETSC_FALSE;
-  for (int b = 0; b < 2 && mine; b++) PetscCall(MatTCGraphPartGet(blocks[b], bs, &part[b], &mine));
+  for (int b = 0; b < 2 && mine; b++) PetscCall(MatTCGraphPartGet(blocks[b], bs, PETSC_FALSE, PETSC_FALSE, &part[b], &mine));
   PetscCallMPI(MPIU_Allreduce(&mine, &ours, 1, MPI_C_BOOL, MPI_LAND, PetscObjectComm((PetscObject)A)));
   if (ours) {
     PetscCall(MatMPIAIJGetSeqAIJ(A, NULL, NULL, &names));
