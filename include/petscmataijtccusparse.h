@@ -99,8 +99,8 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEReorders[];
 
 /*E
-   MatAIJTCCUSPARSEExchange - What takes elements of vectors to the processes that multiply with them, in products of a parallel matrix of type `MATAIJTCCUSPARSE` on GPUs; the results are the
-   same bit for bit, but for products with the transpose where three processes or more meet, which `PetscSF` adds on a GPU in any order
+   MatAIJTCCUSPARSEExchange - What takes elements of vectors, and rows of dense blocks, to the processes that multiply with them, in products of a parallel matrix of type `MATAIJTCCUSPARSE` on
+   GPUs; the results are the same bit for bit, but for products of a vector with the transpose where three processes or more meet, which `PetscSF` adds on a GPU in any order
 
    Values:
 +  `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO`    - kernels, as with `MAT_AIJTCCUSPARSE_EXCHANGE_PEER`, after some products with a pattern, if no two processes of the matrix share a GPU

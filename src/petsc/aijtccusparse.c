@@ -20,7 +20,7 @@
 .  -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies with dense matrices, see `MatAIJTCCUSPARSESetSpMM()`
 .  -mat_aijtccusparse_spmm_exact_nonfinite (true|false) - see `MatAIJTCCUSPARSESetSpMMExactNonfinite()`
 .  -mat_aijtccusparse_spmm_reorder (none|rcm)          - order of the packed rows in products with dense matrices, see `MatAIJTCCUSPARSESetSpMMReorder()`
-.  -mat_aijtccusparse_exchange (auto|peer|petscsf)     - what takes elements of vectors to other processes, see `MatAIJTCCUSPARSESetExchange()`
+.  -mat_aijtccusparse_exchange (auto|peer|petscsf)     - what takes elements of vectors and dense blocks to other processes, see `MatAIJTCCUSPARSESetExchange()`
 .  -mat_aijtccusparse_propagate (true|false)           - derived matrices get the type too, see `MatAIJTCCUSPARSESetPropagate()`
 -  -mat_aijtccusparse_huge_pages (true|false)          - memory of the process asks for huge pages, see `MatAIJTCCUSPARSESetHugePages()`
 

@@ -54,7 +54,7 @@ typedef struct {
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
-  MatAIJTCCUSPARSEExchange   exchange;        /* of elements of vectors; parallel matrices' alone */
+  MatAIJTCCUSPARSEExchange   exchange;        /* of elements of vectors and dense blocks; parallel matrices' alone */
 } MatTCSettings;
 
 /* Memory of the backend through which a vector of the other side passes */

@@ -11,7 +11,7 @@ static struct {
   PetscBool         done; /* probed in this PETSc session */
   const tc_backend *cuda; /* NULL: not usable */
   PetscBool         warm; /* or has failed to become so */
-  PetscBool         peers; /* exchange elements of vectors */
+  PetscBool         peers; /* exchange elements of vectors or dense blocks */
   PetscBool         loads; /* what products of sparse matrices need, in a thread of its own */
   char              reason[512];
 } probe;

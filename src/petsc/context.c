@@ -189,7 +189,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));
-  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_exchange", "What takes elements of vectors to other processes", "MatAIJTCCUSPARSESetExchange", MatAIJTCCUSPARSEExchanges, (PetscEnum)settings.exchange, (PetscEnum *)&settings.exchange, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_exchange", "What takes elements of vectors and dense blocks to other processes", "MatAIJTCCUSPARSESetExchange", MatAIJTCCUSPARSEExchanges, (PetscEnum)settings.exchange, (PetscEnum *)&settings.exchange, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_propagate", "Matrices derived from this one get its type too", "MatAIJTCCUSPARSESetPropagate", propagate, &propagate, &has_propagate));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_huge_pages", "Memory of the process asks for huge pages", "MatAIJTCCUSPARSESetHugePages", huge, &huge, &has_huge));
   PetscOptionsEnd();

@@ -359,7 +359,7 @@ PetscErrorCode MatTCPeersGetForBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, Mat B, Petsc
 }
 
 /*@
-  MatAIJTCCUSPARSESetExchange - Selects what takes elements of vectors to other processes in products of the matrix
+  MatAIJTCCUSPARSESetExchange - Selects what takes elements of vectors, and rows of dense blocks, to other processes in products of the matrix
 
   Logically Collective; `exchange` must contain common value
 
@@ -373,19 +373,20 @@ PetscErrorCode MatTCPeersGetForBlocks(Mat A, Mat_AIJTCCUSPARSE *tc, Mat B, Petsc
   Level: intermediate
 
   Notes:
-  Takes effect at the next product, `MatMult()`, its relatives or `MatResidual()`, of a parallel matrix with vectors on GPUs. What was chosen is shown by `-info`, and by `MatView()` with
-  `PETSC_VIEWER_ASCII_INFO`.
+  Takes effect at the next product of a parallel matrix, `MatMult()`, its relatives or `MatResidual()` with vectors on GPUs, `MatMatMult()` or `MatTransposeMatMult()` with a `MATDENSECUDA` block. What was
+  chosen, for vectors and for blocks, is shown by `-info`, and by `MatView()` with `PETSC_VIEWER_ASCII_INFO`.
 
   `PetscSF` waits for the GPU, for MPI, and in most installations for copies to the host and back. If all processes that exchange are on one machine, kernels can write elements straight into the
   memory of the other GPU, by CUDA IPC, and nobody waits. That is what `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` does from the first product on, and `MAT_AIJTCCUSPARSE_EXCHANGE_AUTO` after four
-  with a pattern, provided that no two processes of the matrix share a GPU. Where they do, a kernel that waits for another process keeps its GPU from that process for some milliseconds, and
+  with a pattern and vectors, and with blocks, provided that no two processes of the matrix share a GPU. Where they do, a kernel that waits for another process keeps its GPU from that process for some milliseconds, and
   with the multi-process service of CUDA, if what is enqueued behind fills the GPU, for good\: `MAT_AIJTCCUSPARSE_EXCHANGE_PEER` is for small matrices there, and for tests. Each process keeps
-  32 MB of its GPU for it, or what it takes.
+  32 MB of its GPU for it, or what it takes, twice what comes from others at a time, to the next power of two\; if that were more than 1 GB, which blocks alone come to, it is `PetscSF`.
 
-  All processes agree on it, once for a pattern. Where one cannot, all have `PetscSF`; so too with vectors on the host, and where the matrix is bound to the CPU then.
+  All processes agree on it, once for a pattern, and for blocks of more columns than before. Where one cannot, all have `PetscSF`; so too with vectors and blocks on the host, and where the matrix is
+  bound to the CPU then.
 
-  `PetscSF` adds on a GPU what comes from several processes for one row in any order, so that products with the transpose of a matrix on three processes or more need not have the same
-  bits twice. Kernels add in the order of processes, as the host does.
+  `PetscSF` adds on a GPU what comes from several processes for one row in any order, so that products of a vector with the transpose of a matrix on three processes or more need not have the
+  same bits twice. Kernels add in the order of processes, as the host does.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSEExchange`, `MatMult()`, `PetscSF`
 @*/

@@ -4,7 +4,7 @@
 */
 #include "../aijtccusparseimpl.h"
 
-enum { PRODUCTS_OF_A_ROW = 128 }; /* of entries, on average, up to which the host multiplies: it takes some 15 ns for each, making the pattern 250 for each that is left of some ten of them */
+enum { PRODUCTS_OF_A_ROW = 64 }; /* of entries, on average, up to which the host multiplies: 7 of them, 10^6 rows for each process, took it 0.3 s and the parent 0.9 (docs/performance-parallel.md, "Set-up"); beyond these nobody has looked */
 
 /* Of one process: entries of either factor, and is there something the host would have to fetch, or nothing that is new? */
 enum {
