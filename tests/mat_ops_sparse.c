@@ -121,10 +121,10 @@ static PetscErrorCode CheckProduct(int p, ProductState state)
   static const char *const states[] = {"", " of a matrix changed where it multiplies", " of a new P", " of a new P, told to stay on the GPU"};
   static const char        option[] = "-matmatmult_backend_cpu";
   const PetscBool          changed  = (PetscBool)(state == CHANGED);
-  Mat            A[2], P[2], C[2];
-  PetscInt       rows;
-  PetscBool      right, same[2];
-  PetscLogDouble sent = 0;
+  Mat                      A[2], P[2], C[2];
+  PetscInt                 rows;
+  PetscBool                right, same[2];
+  PetscLogDouble           sent = 0;
 
   PetscFunctionBeginUser;
   if (state == TOLD) PetscCall(PetscOptionsSetValue(NULL, option, "false"));

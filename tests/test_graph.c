@@ -79,7 +79,7 @@ static int64_t entry_at(const int32_t *begin, const int32_t *col, int32_t row, i
   return -1;
 }
 
-/* A graph of `rows` whose entries, some on the diagonal, have others in its transpose, but for one if that is asked for; the matrix has bs x bs blocks there. begin [rows + 1], col; entries are returned */
+/* A graph of `rows` whose entries, some on the diagonal, have others in its transpose, but for one if that is asked for, where `most` is less than `rows`; the matrix has bs x bs blocks there. begin [rows + 1], col; entries are returned */
 static int32_t graph_new(int32_t rows, int32_t most, int lone, int32_t **begin, int32_t **col)
 {
   const int32_t reach = most < rows ? most : rows;
@@ -97,8 +97,8 @@ static int32_t graph_new(int32_t rows, int32_t most, int lone, int32_t **begin, 
   }
   has[reach] = 1; /* one there is */
   if (lone) {
-    has[2 * reach]                                    = 0; /* the first row, `reach` to the right */
-    if (reach < rows) has[(int64_t)reach * (2 * reach + 1)] = 1;
+    has[2 * reach]                        = 0; /* the first row, `reach` to the right */
+    has[(int64_t)reach * (2 * reach + 1)] = 1;
   }
   *begin      = bytes_new((size_t)(rows + 1) * sizeof **begin);
   *col        = bytes_new((size_t)rows * (size_t)(2 * reach + 1) * sizeof **col);
