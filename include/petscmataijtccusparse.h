@@ -119,6 +119,25 @@ typedef enum {
 PETSC_EXTERN const char *const MatAIJTCCUSPARSEExchanges[];
 
 /*E
+   MatAIJTCCUSPARSESOR - Where the sweeps of `MatSOR()` with a matrix of type `MATAIJTCCUSPARSE` on the GPU are done
+
+   Values:
++  `MAT_AIJTCCUSPARSE_SOR_AUTO`   - on the GPU where that is estimated to be faster
+.  `MAT_AIJTCCUSPARSE_SOR_DEVICE` - on the GPU
+-  `MAT_AIJTCCUSPARSE_SOR_HOST`   - on the host, by the parent type
+
+   Level: intermediate
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatAIJTCCUSPARSESetSOR()`, `MatSOR()`
+E*/
+typedef enum {
+  MAT_AIJTCCUSPARSE_SOR_AUTO,
+  MAT_AIJTCCUSPARSE_SOR_DEVICE,
+  MAT_AIJTCCUSPARSE_SOR_HOST
+} MatAIJTCCUSPARSESOR;
+PETSC_EXTERN const char *const MatAIJTCCUSPARSESORs[];
+
+/*E
    MatAIJTCCUSPARSEArithmetic - Which units of the GPU multiply a matrix of type `MATAIJTCCUSPARSE`; the results are the same bit for bit
 
    Values:
@@ -176,6 +195,7 @@ PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetEager(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetDefer(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetKeepCSR(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetHostFactors(Mat, PetscBool);
+PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSOR(Mat, MatAIJTCCUSPARSESOR);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMM(Mat, MatAIJTCCUSPARSESpMM);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMExactNonfinite(Mat, PetscBool);
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSESetSpMMReorder(Mat, MatAIJTCCUSPARSEReorder);

@@ -7,6 +7,7 @@
 #pragma once
 #include "tc_exchange.h"
 #include "tc_survey.h"
+#include "tc_sweep.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -183,6 +184,13 @@ typedef struct {
     `all` is exact. Enqueues
   */
   tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
+  /*
+    NULL on the host, these three. Diagonals and places of a pattern whose orders are there, of a square A with a full diagonal; scratch [2 * num_rows]. If one of the values at diagonal [num_rows] is zero, *zero, zero before, is
+    not. One sweep over the rows, see tc_sweep.h. All local. Enqueue
+  */
+  tc_status (*sweep_pattern)(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream);
+  tc_status (*find_zero)(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream);
+  tc_status (*sweep)(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream);
   /*
     NULL on the host. The blocks on the diagonal of a square A of as many rows as a multiple of bs, one after the other, each by rows, [num_rows bs], 0 where there is no entry. All local, of that scalar. Enqueues
   */

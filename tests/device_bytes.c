@@ -55,7 +55,7 @@ int device_bytes_are(device_bytes *D, const void *expected)
 
   device_check(device_bytes_backend, device_bytes_backend->synchronize(NULL), "synchronize");
   device_check(device_bytes_backend, device_bytes_backend->download(image, D->block, D->bytes + 2 * DEVICE_BYTES_GUARD, NULL), "download");
-  same = D->bytes == 0 || memcmp(image + DEVICE_BYTES_GUARD, expected, D->bytes) == 0;
+  same = D->bytes == 0 || expected == NULL || memcmp(image + DEVICE_BYTES_GUARD, expected, D->bytes) == 0;
   for (size_t i = 0; i < DEVICE_BYTES_GUARD; ++i) same = same && (unsigned char)image[i] == 0xa5 && (unsigned char)image[DEVICE_BYTES_GUARD + D->bytes + i] == 0xa5;
   free(image);
   device_bytes_backend->release(D->block);

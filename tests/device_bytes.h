@@ -20,7 +20,7 @@ const tc_backend *device_bytes_open(const char *program, int argc, char **args);
 /* Of that many bytes, from `host` or, for NULL, poisoned */
 device_bytes device_bytes_new(size_t bytes, const void *host);
 
-/* Is it what is expected, with its guard words? Frees it */
+/* Is it what is expected, whatever it is for NULL, with its guard words? Frees it */
 int device_bytes_are(device_bytes *D, const void *expected);
 
 int64_t random_below(int64_t n);

@@ -1,5 +1,5 @@
 /*
-  The public functions, but for those of the precision (precision.c), of products with dense matrices (product_view.c, reorder.c), of exchanges (peers.c), and for what a matrix keeps on the GPU (pattern.c).
+  The public functions, but for those of the precision (precision.c), of products with dense matrices (product_view.c, reorder.c), of exchanges (peers.c), of factors (factor.c) and sweeps (sor.c), and for what a matrix keeps on the GPU (pattern.c).
 */
 #include "aijtccusparseimpl.h"
 
@@ -17,6 +17,7 @@
 .  -mat_aijtccusparse_defer (true|false)               - multiply straight from CSR until packing pays, see `MatAIJTCCUSPARSESetDefer()`
 .  -mat_aijtccusparse_keep_csr (true|false)            - have the CSR arrays on the GPU, too, see `MatAIJTCCUSPARSESetKeepCSR()`
 .  -mat_aijtccusparse_host_factors (true|false)        - factors of a matrix on the GPU are the host's where that is faster, see `MatAIJTCCUSPARSESetHostFactors()`
+.  -mat_aijtccusparse_sor (auto|device|host)           - where sweeps of `MatSOR()` are done, see `MatAIJTCCUSPARSESetSOR()`
 .  -mat_aijtccusparse_spmm (auto|bittcf|cluster|slice|tca|cusparse|sparse24) - what multiplies with dense matrices, see `MatAIJTCCUSPARSESetSpMM()`
 .  -mat_aijtccusparse_spmm_exact_nonfinite (true|false) - see `MatAIJTCCUSPARSESetSpMMExactNonfinite()`
 .  -mat_aijtccusparse_spmm_reorder (none|rcm)          - order of the packed rows in products with dense matrices, see `MatAIJTCCUSPARSESetSpMMReorder()`

@@ -51,6 +51,7 @@ typedef struct {
   MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
   PetscBool                  eager, at_once, drop_csr; /* at_once: packing does not wait until it pays */
   PetscBool                  device_factors; /* the parent's, even where the host would be faster */
+  MatAIJTCCUSPARSESOR        sor;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */
   MatAIJTCCUSPARSEReorder    reorder;         /* of the rows, likewise */
@@ -127,6 +128,7 @@ typedef struct {
 typedef struct _MatTCGhosts   MatTCGhosts;
 typedef struct _MatTCValueMap MatTCValueMap;
 typedef struct _MatTCPeers    MatTCPeers;
+typedef struct _MatTCSweeps   MatTCSweeps;
 
 /* Something that looking at the rows of a pattern tells, once */
 typedef struct {
@@ -150,6 +152,7 @@ typedef struct {
   MatTCPatternFact   short_rows;     /* does the parent on the GPU leave out empty rows? */
   MatTCPatternFact   diagonal_full;  /* has every row an entry on the diagonal? */
   Mat                blocks;        /* those on the diagonal, inverted by the host; NULL before anybody has asked for them */
+  MatTCSweeps       *sweeps;        /* of MatSOR(); NULL before the first */
   MatTCValueMap     *map;           /* where in another matrix the values of this one are; NULL if it has not been made of that one again */
   MatTCPatternFact   sent;          /* the pattern that the GPU had when values were last sent by MatTCSendToDevice() */
   PetscBool          subtract; /* MatMultAdd() subtracts: the parallel matrix computes a residual */
@@ -243,8 +246,14 @@ PETSC_INTERN PetscErrorCode MatTranspose_AIJTCCUSPARSE(Mat, MatReuse, Mat *);
 /* diagonal.c */
 PETSC_INTERN PetscErrorCode MatGetDiagonal_AIJTCCUSPARSE(Mat, Vec);
 PETSC_INTERN PetscErrorCode MatInvertBlockDiagonal_AIJTCCUSPARSE(Mat, const PetscScalar **);
+PETSC_INTERN PetscErrorCode MatTCHasFullDiagonal(Mat, Mat_AIJTCCUSPARSE *, PetscBool *);
 PETSC_INTERN PetscErrorCode MatShift_AIJTCCUSPARSE(Mat, PetscScalar);
 PETSC_INTERN PetscErrorCode MatDiagonalSet_AIJTCCUSPARSE(Mat, Vec, InsertMode);
+
+/* sor.c */
+PETSC_INTERN PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **);
+PETSC_INTERN PetscErrorCode MatTCViewSweeps(Mat, PetscViewer);
+PETSC_INTERN PetscErrorCode MatSOR_AIJTCCUSPARSE(Mat, Vec, PetscReal, MatSORType, PetscReal, PetscInt, PetscInt, Vec);
 
 /* mult.c */
 PETSC_INTERN PetscErrorCode MatMult_AIJTCCUSPARSE(Mat, Vec, Vec);

@@ -11,6 +11,7 @@ const char *const MatAIJTCCUSPARSESpMMs[]       = {"auto", "bittcf", "cluster", 
 const char *const MatAIJTCCUSPARSEReorders[]    = {"none", "rcm", "MatAIJTCCUSPARSEReorder", "MAT_AIJTCCUSPARSE_REORDER_", NULL};
 const char *const MatAIJTCCUSPARSEExchanges[]   = {"auto", "peer", "petscsf", "MatAIJTCCUSPARSEExchange", "MAT_AIJTCCUSPARSE_EXCHANGE_", NULL};
 const char *const MatAIJTCCUSPARSEPrecisions[]  = {"fp64", "fp32", "tf32", "bf16", "fp16", "MatAIJTCCUSPARSEPrecision", "MAT_AIJTCCUSPARSE_PRECISION_", NULL};
+const char *const MatAIJTCCUSPARSESORs[]        = {"auto", "device", "host", "MatAIJTCCUSPARSESOR", "MAT_AIJTCCUSPARSE_SOR_", NULL};
 const char *const MatAIJTCCUSPARSEArithmetics[] = {"auto", "mma", "fma", "MatAIJTCCUSPARSEArithmetic", "MAT_AIJTCCUSPARSE_ARITHMETIC_", NULL};
 
 /* The counts of the present plan and of those before it */
@@ -48,6 +49,7 @@ PetscErrorCode MatTCContextReset(Mat_AIJTCCUSPARSE *tc)
   PetscFunctionBegin;
   for (int i = 0; i < MATTC_NUM_SIDES; i++) PetscCall(MatTCSideReset(tc, &tc->side[i]));
   PetscCall(MatTCDenseReset(tc));
+  PetscCall(MatTCSweepsDestroy(&tc->sweeps));
   PetscCall(MatTCValueMapDestroy(&tc->map));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -146,6 +148,7 @@ PetscErrorCode MatTCSettingsFromDatabase(Mat A, MatTCSettings *settings)
   settings->drop_csr = (PetscBool)!keep_csr;
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_host_factors", &host_factors, NULL));
   settings->device_factors = (PetscBool)!host_factors;
+  PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_sor", MatAIJTCCUSPARSESORs, (PetscEnum *)&settings->sor, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm", MatAIJTCCUSPARSESpMMs, (PetscEnum *)&settings->spmm, NULL));
   PetscCall(PetscOptionsGetBool(options, prefix, "-mat_aijtccusparse_spmm_exact_nonfinite", &settings->exact_nonfinite, NULL));
   PetscCall(PetscOptionsGetEnum(options, prefix, "-mat_aijtccusparse_spmm_reorder", MatAIJTCCUSPARSEReorders, (PetscEnum *)&settings->reorder, NULL));
@@ -186,6 +189,7 @@ PetscErrorCode MatSetFromOptions_AIJTCCUSPARSE(Mat A, PetscOptionItems items)
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_defer", "Multiply straight from CSR until packing pays", "MatAIJTCCUSPARSESetDefer", defer, &defer, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_keep_csr", "Have the CSR arrays on the GPU, too", "MatAIJTCCUSPARSESetKeepCSR", keep_csr, &keep_csr, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_host_factors", "Factors of a matrix on the GPU are the host's where that is faster", "MatAIJTCCUSPARSESetHostFactors", host_factors, &host_factors, NULL));
+  PetscCall(PetscOptionsEnum("-mat_aijtccusparse_sor", "Where sweeps of MatSOR() with a matrix on the GPU are done", "MatAIJTCCUSPARSESetSOR", MatAIJTCCUSPARSESORs, (PetscEnum)settings.sor, (PetscEnum *)&settings.sor, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm", "What multiplies with a dense block", "MatAIJTCCUSPARSESetSpMM", MatAIJTCCUSPARSESpMMs, (PetscEnum)settings.spmm, (PetscEnum *)&settings.spmm, NULL));
   PetscCall(PetscOptionsBool("-mat_aijtccusparse_spmm_exact_nonfinite", "Multiply no structural zeros, which a non-finite entry of the block could reach", "MatAIJTCCUSPARSESetSpMMExactNonfinite", settings.exact_nonfinite, &settings.exact_nonfinite, NULL));
   PetscCall(PetscOptionsEnum("-mat_aijtccusparse_spmm_reorder", "Order of the rows in what is packed for products with a dense block", "MatAIJTCCUSPARSESetSpMMReorder", MatAIJTCCUSPARSEReorders, (PetscEnum)settings.reorder, (PetscEnum *)&settings.reorder, NULL));

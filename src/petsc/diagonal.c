@@ -54,6 +54,14 @@ static PetscErrorCode MatTCDiagonalIsFull(Mat A, PetscBool *full)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* The same, asked once for each pattern */
+PetscErrorCode MatTCHasFullDiagonal(Mat A, Mat_AIJTCCUSPARSE *tc, PetscBool *full)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_full, MatTCDiagonalIsFull, full));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* What changes on the diagonal: by a vector, or by the same number everywhere if there is none */
 typedef struct {
   Vec         by;
@@ -86,7 +94,7 @@ static PetscErrorCode MatTCDiagonalOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const 
   *done = PETSC_FALSE;
   if (!tc || MatTCIsHostsAlone(A) || !MatTCHostFollowsState() || !MatTCIsPropagating() || (change->mode != ADD_VALUES && change->mode != INSERT_VALUES)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
-  if (*done && backend->set_diagonal) PetscCall(MatTCPatternFactGet(A, tc, &tc->diagonal_full, MatTCDiagonalIsFull, &full));
+  if (*done && backend->set_diagonal) PetscCall(MatTCHasFullDiagonal(A, tc, &full));
   *done = PETSC_FALSE;
   if (!full) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
@@ -120,7 +128,7 @@ static PetscErrorCode MatTCShiftBlocks(Mat A, const Mat_AIJTCCUSPARSE *tc, Petsc
   PetscCall(MatGetLocalSize(A, &m, NULL));
   if (congruent && num > 0) {
     PetscCall(MatTCContextGet(blocks[0], &block));
-    if (block) PetscCall(MatTCPatternFactGet(blocks[0], block, &block->diagonal_full, MatTCDiagonalIsFull, &mine));
+    if (block) PetscCall(MatTCHasFullDiagonal(blocks[0], block, &mine));
   }
   PetscCallMPI(MPIU_Allreduce(&mine, done, 1, MPI_C_BOOL, MPI_LAND, PetscObjectComm((PetscObject)A)));
   if (*done && m > 0) PetscCall(MatShift(blocks[0], by));

@@ -172,6 +172,7 @@ static const struct {
   {MATOP_CONVERT_FROM,          (PetscErrorCodeFn *)MatConvertFrom_AIJTCCUSPARSE,         PETSC_TRUE,  PETSC_TRUE },
   {MATOP_SET_FROM_OPTIONS,      (PetscErrorCodeFn *)MatSetFromOptions_AIJTCCUSPARSE,      PETSC_TRUE,  PETSC_TRUE },
   {MATOP_ZERO_ROWS_COLUMNS,     (PetscErrorCodeFn *)MatZeroRowsColumns_AIJTCCUSPARSE,     PETSC_TRUE,  PETSC_FALSE},
+  {MATOP_SOR,                   (PetscErrorCodeFn *)MatSOR_AIJTCCUSPARSE,                 PETSC_TRUE,  PETSC_FALSE},
   {MATOP_LOAD,                  (PetscErrorCodeFn *)MatLoad_AIJTCCUSPARSE,                PETSC_FALSE, PETSC_FALSE},
   {MATOP_ELIMINATE_ZEROS,       (PetscErrorCodeFn *)MatEliminateZeros_AIJTCCUSPARSE,      PETSC_TRUE,  PETSC_FALSE},
   {MATOP_NORM,                  (PetscErrorCodeFn *)MatNorm_AIJTCCUSPARSE,                PETSC_TRUE,  PETSC_FALSE},

@@ -158,6 +158,7 @@ static PetscErrorCode MatTCViewText(Mat A, PetscViewer viewer)
   }
   if (straight) PetscCall(PetscViewerASCIIPrintf(viewer, "  %" PetscInt64_FMT " products straight from CSR, as long as packing had not paid%s\n", straight, passed_over ? ", and since they are faster than packed ones" : ""));
   if (!total[MATTC_FORWARD][SUM_PACKED] && !total[MATTC_FORWARD][SUM_DECLINED] && !total[MATTC_FORWARD][SUM_LOST]) PetscCall(PetscViewerASCIIPrintf(viewer, "  nothing packed yet\n"));
+  PetscCall(MatTCViewSweeps(A, viewer));
   PetscCall(MatTCViewPeers(tc, viewer));
   PetscCall(MatTCViewProducts(A, viewer));
   PetscFunctionReturn(PETSC_SUCCESS);

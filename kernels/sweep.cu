@@ -1,0 +1,276 @@
+#include "tc_backend.h"
+#include "tc_device.cuh"
+#include <cuda/atomic>
+
+constexpr int tc_sweep_threads = 128, tc_most_lanes = 16 /* of a row */, tc_kept_away = 48 * 1024 /* bytes of shared memory, so that four blocks share a multiprocessor */;
+constexpr unsigned tc_nap = 20; // nanoseconds
+
+/* What is where nothing has been computed yet: all bits, which cudaMemset() leaves, a NaN that no operation of the device gives */
+static __device__ __forceinline__ bool tc_is_missing(double x)
+{
+  return __double_as_longlong(x) == -1;
+}
+static __device__ __forceinline__ bool tc_is_missing(float x)
+{
+  return __float_as_int(x) == -1;
+}
+
+/* As the host does it, which fuses nothing */
+static __device__ __forceinline__ double tc_times(double a, double x)
+{
+  return __dmul_rn(a, x);
+}
+static __device__ __forceinline__ float tc_times(float a, float x)
+{
+  return __fmul_rn(a, x);
+}
+static __device__ __forceinline__ double tc_plus(double a, double b)
+{
+  return __dadd_rn(a, b);
+}
+static __device__ __forceinline__ float tc_plus(float a, float b)
+{
+  return __fadd_rn(a, b);
+}
+static __device__ __forceinline__ double tc_over(double a, double b)
+{
+  return __ddiv_rn(a, b);
+}
+static __device__ __forceinline__ float tc_over(float a, float b)
+{
+  return __fdiv_rn(a, b);
+}
+
+template <typename T>
+struct tc_sweep_arrays {
+  int32_t        num_rows;
+  const int32_t *row_ptr, *col, *order, *diagonal, *place;
+  const T       *val, *b, *before;
+  T             *x, *scratch, *saved;
+  double         omega;
+  T              shift;
+  bool           plain, in_double; // e = 1 / d
+  int            lanes;            // of a row, a divisor of a warp's
+
+  __device__ T inverse(T d) const { return plain ? tc_over(T(1), d) : tc_over(static_cast<T>(omega), tc_plus(shift, d)); }
+  /* (1 - omega) x + step */
+  __device__ T relax(T old, T step) const
+  {
+    if (in_double) return static_cast<T>(tc_plus(tc_times(1.0 - omega, static_cast<double>(old)), static_cast<double>(step)));
+    return tc_plus(tc_times(T(1) - static_cast<T>(omega), old), step);
+  }
+};
+
+/* What a lane has of its row: the entry that is its one of the next ones */
+template <typename T>
+struct tc_sweep_lane {
+  int32_t at, end; // of the row, from the next entries on to the last of the triangle
+  bool    is_new;  // do they read what is new?
+  bool    waits;
+  int32_t place;
+  T       val, x;
+
+  __device__ void load(const tc_sweep_arrays<T> &S, int lane)
+  {
+    const int32_t k     = at + lane;
+    const bool    there = k < end;
+
+    waits = there && is_new;
+    val   = there ? S.val[k] : T(0);
+    place = waits ? S.place[k] : 0;
+    x     = there && !is_new ? S.before[S.col[k]] : T(0);
+  }
+  /* Goes on behind what has been subtracted from the sum; has the row all then? */
+  __device__ bool next(const tc_sweep_arrays<T> &S, int lane, bool backward, tc_sweep_kind kind, int32_t diagonal, int32_t last, int32_t row, T sum)
+  {
+    at += S.lanes;
+    if (at >= end && is_new && !backward && S.saved && lane == 0) S.saved[row] = sum;
+    if (at >= end && kind == TC_SWEEP_AGAIN && is_new != backward) { // the other triangle comes behind this one
+      is_new = backward;
+      at     = diagonal + 1;
+      end    = last;
+    }
+    if (at < end) load(S, lane);
+    return at >= end;
+  }
+  __device__ void look(T *scratch)
+  {
+    if (!waits) return;
+    x     = cuda::atomic_ref<T, cuda::thread_scope_device>(scratch[place]).load(cuda::memory_order_relaxed);
+    waits = tc_is_missing(x);
+  }
+};
+
+/*
+  tc_sweep_kernel - one sweep over all rows, see tc_sweep.h
+
+  Work:   some lanes per row, which wait for the elements that it reads of rows in front of it in the order. Thread blocks begin in their order, so who is waited for has begun, and nobody waits for later ones
+  Lanes:  consecutive entries of the row, as many at a time, which are subtracted one after the other once all are there; rows of a warp that wait for each other go round together, and who has what it needs writes
+          before the next round
+  Arrays: row_ptr [num_rows + 1]; col, val, place [nnz], ascending in a row; order, diagonal, b, before, x, scratch, saved [num_rows], scratch in places of the order; all device
+  Writes: scratch, all bits before, once each, an element whole; x and saved once
+  Launch: tc_sweep_threads per block, no shared memory.  Needs: sm_70.
+  Source: Liu, Li, Hogg, Duff, Vinter, A synchronization-free algorithm for parallel sparse triangular solves (2016); the order of operations is MatSOR_SeqAIJ()'s of PETSc
+*/
+template <typename T, tc_sweep_kind kind, bool backward>
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sweep_arrays<T> S)
+{
+  const int     lane = threadIdx.x % S.lanes, in_warp = threadIdx.x % tc_warp_size, first_lane = in_warp - lane;
+  const int64_t place = (blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x) / S.lanes;
+  bool          goes  = place < S.num_rows;
+  const int32_t row   = goes ? S.order[place] : 0;
+  const int32_t first = S.row_ptr[row], diagonal = S.diagonal[row], last = S.row_ptr[row + 1];
+  const unsigned group = (S.lanes == tc_warp_size ? tc_full_warp : (1u << S.lanes) - 1) << first_lane;
+  const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO ? T(0) : S.before[row];
+  T             sum = S.b[row];
+
+  tc_sweep_lane<T> mine = {first, diagonal, true};
+  if (backward) mine = {diagonal + 1, last, true};
+  if (backward && kind == TC_SWEEP_AGAIN) mine = {first, diagonal + 1, false};
+  mine.load(S, lane);
+  while (__any_sync(tc_full_warp, goes)) {
+    mine.look(S.scratch);
+    const unsigned waiting = __ballot_sync(tc_full_warp, mine.waits); // by all lanes, whatever they have
+    const bool     ready   = goes && !(waiting & group);
+
+    if (__any_sync(tc_full_warp, ready)) {
+      const T product = tc_times(mine.val, mine.x);
+
+#pragma unroll 4
+      for (int u = 0; u < S.lanes; ++u) {
+        const T next = __shfl_sync(tc_full_warp, product, first_lane + u);
+
+        sum = ready && mine.at + u < mine.end ? tc_plus(sum, -next) : sum;
+      }
+      if (ready && mine.next(S, lane, backward, kind, diagonal, last, row, sum)) {
+        T result;
+
+        if (kind == TC_SWEEP_AGAIN && backward) sum = tc_plus(sum, tc_times(d, old));
+        result = tc_times(sum, e);
+        if (kind != TC_SWEEP_FROM_ZERO) result = S.relax(old, result);
+        if (tc_is_missing(result)) result = T(NAN);
+        if (lane == 0) {
+          cuda::atomic_ref<T, cuda::thread_scope_device>(S.scratch[place]).store(result, cuda::memory_order_relaxed);
+          S.x[row] = result;
+        }
+        goes = false;
+      }
+    } else __nanosleep(tc_nap);
+    __syncwarp();
+  }
+}
+
+/* Where the row in each place of the order is */
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_invert_kernel(int32_t n, const int32_t *__restrict__ order, int32_t *__restrict__ place)
+{
+  const int64_t i = blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x;
+
+  if (i < n) place[order[i]] = (int32_t)i;
+}
+
+/*
+  tc_sweep_pattern_kernel - what sweeps need to know of a pattern
+
+  Work:   a warp per row
+  Lanes:  consecutive entries
+  Arrays: row_ptr [num_rows + 1]; col [nnz], ascending in a row, which has an entry on the diagonal; forward, backward [num_rows], the place of each row in both orders; diagonal [num_rows]; place [nnz]; all device
+  Writes: diagonal and place, but for those of the diagonal, once
+  Launch: tc_sweep_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_pattern_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, const int32_t *__restrict__ forward, const int32_t *__restrict__ backward, int32_t *__restrict__ diagonal, int32_t *__restrict__ place)
+{
+  const int64_t row = (blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x) / tc_warp_size;
+
+  if (row >= num_rows) return;
+  for (int32_t k = row_ptr[row] + (int32_t)(threadIdx.x % tc_warp_size); k < row_ptr[row + 1]; k += tc_warp_size) {
+    const int32_t column = col[k];
+
+    if (column == row) diagonal[row] = k;
+    else place[k] = (column < row ? forward : backward)[column];
+  }
+}
+
+/*
+  tc_find_zero_kernel - is a value on the diagonal zero?
+
+  Work:   a thread per row
+  Lanes:  consecutive rows
+  Arrays: diagonal [num_rows]; val [nnz]; zero [1]; all device
+  Writes: zero, one, by whoever finds one
+  Launch: tc_sweep_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
+template <typename T>
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_find_zero_kernel(int32_t num_rows, const int32_t *__restrict__ diagonal, const T *__restrict__ val, int32_t *__restrict__ zero)
+{
+  const int64_t row = blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x;
+
+  if (row < num_rows && val[diagonal[row]] == T(0)) *zero = 1;
+}
+
+static int64_t blocks_for(int64_t threads)
+{
+  return (threads + tc_sweep_threads - 1) / tc_sweep_threads;
+}
+
+extern "C" tc_status tc_sweep_pattern_cuda(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream)
+{
+  int32_t *const places[] = {scratch, scratch + A->num_rows};
+
+  for (int t = 0; t < 2; ++t) TC_CALL(tc_launch("tc_sweep_pattern", tc_invert_kernel, blocks_for(A->num_rows), tc_sweep_threads, static_cast<cudaStream_t>(stream), A->num_rows, pattern->order[t], places[t]));
+  return tc_launch("tc_sweep_pattern", tc_sweep_pattern_kernel, blocks_for((int64_t)A->num_rows * tc_warp_size), tc_sweep_threads, static_cast<cudaStream_t>(stream), A->num_rows, A->row_ptr, A->col, places[0], places[1], pattern->diagonal, pattern->place);
+}
+
+extern "C" tc_status tc_find_zero_cuda(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream)
+{
+  const int64_t      blocks = blocks_for(num_rows);
+  const cudaStream_t on     = static_cast<cudaStream_t>(stream);
+
+  if (scalar == TC_SCALAR_F32) return tc_launch("tc_find_zero", tc_find_zero_kernel<float>, blocks, tc_sweep_threads, on, num_rows, diagonal, static_cast<const float *>(val), zero);
+  return tc_launch("tc_find_zero", tc_find_zero_kernel<double>, blocks, tc_sweep_threads, on, num_rows, diagonal, static_cast<const double *>(val), zero);
+}
+
+/* As many as a triangle has entries in a row */
+static int lanes_for(const tc_csr_local *A)
+{
+  int lanes = 4;
+
+  while (lanes < tc_most_lanes && 2 * (int64_t)lanes * A->num_rows < A->nnz - A->num_rows) lanes *= 2;
+  return lanes;
+}
+
+/*
+  More warps than are close to their turn ask for what is not there yet, in the way of those whose turn it is; where a row has 4 lanes, waves of blocks are the greater loss (docs/performance-solves.md, "Sweeps")
+*/
+template <typename T, tc_sweep_kind kind, bool backward>
+static tc_status launch(const tc_csr_local *A, const tc_sweep *sweep, cudaStream_t stream)
+{
+  const tc_sweep_pattern  *P      = sweep->pattern;
+  const size_t             bytes  = (size_t)A->num_rows * sizeof(T);
+  const int                lanes  = lanes_for(A);
+  const bool               spares = kind == TC_SWEEP_AGAIN && sweep->x == sweep->before; // other rows read it
+  const void              *before = spares ? sweep->spare : sweep->before;
+  const tc_sweep_arrays<T> S      = {A->num_rows, A->row_ptr, A->col, P->order[backward], P->diagonal, P->place, static_cast<const T *>(sweep->val), static_cast<const T *>(sweep->b), static_cast<const T *>(before), static_cast<T *>(sweep->x),
+                                     static_cast<T *>(sweep->scratch), static_cast<T *>(sweep->saved), sweep->omega, static_cast<T>(sweep->shift), sweep->omega == 1.0 && sweep->shift <= 0.0, sweep->in_double != 0, lanes};
+
+  TC_CHECK(!spares || cudaMemcpyAsync(sweep->spare, sweep->before, bytes, cudaMemcpyDeviceToDevice, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be copied", bytes);
+  TC_CHECK(cudaMemsetAsync(sweep->scratch, 0xff, bytes, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be set", bytes);
+  return tc_launch_grid("tc_sweep", tc_sweep_kernel<T, kind, backward>, false, dim3((unsigned)blocks_for((int64_t)A->num_rows * lanes)), tc_sweep_threads, lanes == 4 ? 0 : tc_kept_away, stream, S);
+}
+
+template <typename T>
+static tc_status sweep_of(const tc_csr_local *A, const tc_sweep *sweep, cudaStream_t stream)
+{
+  switch (sweep->kind) {
+  case TC_SWEEP_FROM_ZERO:
+    return (sweep->backward ? launch<T, TC_SWEEP_FROM_ZERO, true> : launch<T, TC_SWEEP_FROM_ZERO, false>)(A, sweep, stream);
+  case TC_SWEEP_SECOND:
+    return launch<T, TC_SWEEP_SECOND, true>(A, sweep, stream);
+  default:
+    return (sweep->backward ? launch<T, TC_SWEEP_AGAIN, true> : launch<T, TC_SWEEP_AGAIN, false>)(A, sweep, stream);
+  }
+}
+
+extern "C" tc_status tc_sweep_cuda(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream)
+{
+  return (sweep->scalar == TC_SCALAR_F32 ? sweep_of<float> : sweep_of<double>)(A, sweep, static_cast<cudaStream_t>(stream));
+}

@@ -1,0 +1,46 @@
+/*
+  tc_sweep - one sweep of Gauss-Seidel with relaxation over the rows of a square matrix, straight from CSR. Plain C.
+
+  A sweep goes through the rows forward or backward. What a row reads of the rows that it has passed, its own triangle, is new; of the others it is what was there before. On the device
+  all rows are under way at once, in an order in which each comes behind those that it reads new elements of, and wait for these.
+*/
+#pragma once
+#include "tc_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a row subtracts, and what becomes of it; d is the entry on the diagonal, e = omega / (shift + d) or, where omega is 1 and shift not above zero, 1 / d */
+typedef enum {
+  TC_SWEEP_FROM_ZERO, // x = e (b - triangle x): there was nothing before
+  TC_SWEEP_SECOND,    // backward behind a forward sweep, whose b less its triangle is saved: x = (1 - omega) x + e (saved - triangle x)
+  TC_SWEEP_AGAIN      // the whole row: forward x = (1 - omega) x + e (b - A x but for d x), backward the same with b - A x + d x
+} tc_sweep_kind;
+
+/* What is found out once for a pattern, local */
+typedef struct {
+  const int32_t *order[2]; // [num_rows], of forward and of backward sweeps: the row in each place
+  int32_t       *diagonal; // [num_rows], where in `col` the diagonal of each row is
+  int32_t       *place;    // [nnz], of entries beside the diagonal: the place of the row that the column is, in the order of the sweep that reads what is new there
+} tc_sweep_pattern;
+
+typedef struct {
+  tc_sweep_kind           kind;
+  int                     backward;
+  const tc_sweep_pattern *pattern;
+  tc_scalar               scalar;  // of all that follows, local and [num_rows] but val
+  const void             *val;     // [nnz]
+  const void             *b;       // of the second of two sweeps: what is saved
+  const void             *before;  // x before the sweep; not read if that is from zero
+  void                   *x;       // after it; may be `before`
+  void                   *saved;   // of a forward sweep, for the one that goes backward; NULL: not wanted
+  void                   *scratch; // undefined before and after
+  void                   *spare;   // likewise, where kind is TC_SWEEP_AGAIN and x is `before`
+  double                  omega, shift;
+  int                     in_double; // (1 - omega) x and the sum behind it, of floats
+} tc_sweep;
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,341 @@
+/*
+  MatSOR(), which PCSOR, and with it the smoothers that PCMG takes if nobody says otherwise, consist of. The parent (3.26.1) fetches the values of a matrix on the GPU, and both vectors for each sweep, and goes through the
+  rows on the host. Here a sweep goes through them on the GPU, by the same operations in the same order, where that is faster.
+*/
+#include "aijtccusparseimpl.h"
+#include "../plan/levels.h"
+
+enum {
+  MATTC_TRIANGLES = 2, /* lower, for forward sweeps, and upper */
+  MATTC_SWEEPS_OF_OURS = SOR_FORWARD_SWEEP | SOR_BACKWARD_SWEEP | SOR_LOCAL_FORWARD_SWEEP | SOR_LOCAL_BACKWARD_SWEEP | SOR_ZERO_INITIAL_GUESS
+};
+
+/* What is known of a sequential matrix */
+struct _MatTCSweeps {
+  const tc_backend *backend;
+  tc_key            key;      /* of the pattern */
+  const char       *reason;   /* why the host has to do it; NULL: it has not */
+  PetscBool         faster;   /* is the device, by what sweeps are taken to need? */
+  PetscInt          levels[MATTC_TRIANGLES];
+  void             *memory; /* of the device, NULL: the orders are not there. Of all that follows */
+  tc_sweep_pattern  pattern;
+  int32_t          *zero;
+  PetscBool         complete; /* has the device made its part of the pattern? */
+  PetscBool         looked;   /* at the values of that state? */
+  tc_key            values;
+  PetscInt64        count; /* of calls that the device has done */
+};
+
+/* The arguments of MatSOR() */
+typedef struct {
+  Vec        b, x;
+  MatSORType flag;
+  PetscReal  omega, shift;
+  PetscInt   its;
+} MatTCSORArgs;
+
+static void MatTCSweepsForget(MatTCSweeps *S)
+{
+  if (S->memory) S->backend->release(S->memory);
+  S->memory   = NULL;
+  S->complete = PETSC_FALSE;
+  S->looked   = PETSC_FALSE;
+}
+
+PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **S)
+{
+  PetscFunctionBegin;
+  if (*S) MatTCSweepsForget(*S);
+  PetscCall(PetscFree(*S));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Orders and levels by the host; if they are wanted or pay, orders into memory of the device that has room for the rest of the pattern */
+static PetscErrorCode MatTCSweepsOrder(Mat A, MatTCSweeps *S, PetscBool wanted, tc_stream stream, tc_status *status)
+{
+  MatTCPattern P;
+  int32_t     *order, *memory, levels;
+  size_t       n, nnz;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCPatternGetHost(A, &P));
+  n   = (size_t)P.host.num_rows;
+  nnz = (size_t)P.host.row_ptr[n];
+  PetscCall(PetscMalloc1(MATTC_TRIANGLES * n, &order));
+  for (int t = 0; t < MATTC_TRIANGLES && *status == TC_OK; t++) {
+    *status      = tc_levels_order(&P.host, t, order + (size_t)t * n, &levels);
+    S->levels[t] = levels;
+  }
+  S->faster = (PetscBool)(tc_levels_device_ms((int64_t)n, (int64_t)nnz, (int64_t)S->levels[0] + S->levels[1]) < tc_levels_host_ms((int64_t)n, (int64_t)nnz));
+  wanted    = (PetscBool)(wanted || S->faster);
+  if (*status == TC_OK && wanted) *status = tc_from_backend(S->backend, S->backend->alloc(((MATTC_TRIANGLES + 1) * n + nnz + 1) * sizeof(*memory), &S->memory));
+  if (*status == TC_OK && wanted) {
+    memory              = (int32_t *)S->memory;
+    S->pattern.order[0] = memory;
+    S->pattern.order[1] = memory + n;
+    S->pattern.diagonal = memory + 2 * n;
+    S->pattern.place    = memory + 3 * n;
+    S->zero             = memory + 3 * n + nnz;
+    *status             = tc_from_backend(S->backend, S->backend->upload(memory, order, MATTC_TRIANGLES * n * sizeof(*order), stream));
+    if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->synchronize(stream)); /* the orders are freed */
+    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(MATTC_TRIANGLES * n * sizeof(*order))));
+  }
+  PetscCall(PetscFree(order));
+  PetscCall(MatTCPatternRestore(A, S->backend, &P));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What the pattern tells, once; orders are there if the device is faster, or wanted anyway */
+static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, PetscBool wanted, tc_stream stream)
+{
+  MatTCSweeps *S;
+  PetscInt    *nodes = NULL;
+  PetscBool    full;
+  tc_status    status = TC_OK;
+  tc_key       key;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetKey(A, tc, &key));
+  if (!tc->sweeps) PetscCall(PetscNew(&tc->sweeps));
+  S = tc->sweeps;
+  if (S->backend == backend && MatTCSamePattern(&S->key, &key) && (S->memory || S->reason || !wanted)) PetscFunctionReturn(PETSC_SUCCESS);
+  MatTCSweepsForget(S);
+  S->backend = backend;
+  S->key     = key;
+  S->reason  = NULL;
+  S->faster  = PETSC_FALSE;
+  PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
+  PetscCall(MatTCHasFullDiagonal(A, tc, &full));
+  if (nodes) S->reason = "PETSc goes through nodes of several rows";
+  else if (!full) S->reason = "an entry on the diagonal is missing";
+  else {
+    PetscCall(MatTCSweepsOrder(A, S, wanted, stream, &status));
+    if (status != TC_OK) S->reason = "memory";
+  }
+  if (S->reason) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type: %s\n", status == TC_OK ? S->reason : tc_last_error()));
+  else PetscCall(PetscInfo(A, "aijtccusparse finds %" PetscInt_FMT " and %" PetscInt_FMT " levels of rows for MatSOR()\n", S->levels[0], S->levels[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The device's part of the pattern, once */
+static tc_status MatTCSweepsComplete(MatTCSweeps *S, const tc_csr_local *rows, tc_stream stream)
+{
+  void     *scratch;
+  tc_status status;
+
+  if (S->complete) return TC_OK;
+  TC_CALL(tc_from_backend(S->backend, S->backend->take(MATTC_TRIANGLES * (size_t)rows->num_rows * sizeof(int32_t), &scratch, stream)));
+  status      = tc_from_backend(S->backend, S->backend->sweep_pattern(rows, &S->pattern, (int32_t *)scratch, stream));
+  S->complete = (PetscBool)(status == TC_OK);
+  (void)S->backend->give(scratch, stream);
+  return status;
+}
+
+/* Are there zeros on the diagonal, which the parent has something to say about? Once for each state */
+static PetscErrorCode MatTCSweepsLook(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSweeps *S, const tc_csr_local *rows, const PetscScalar *values, tc_stream stream, PetscBool *usable, tc_status *status)
+{
+  int32_t zero = 0;
+  tc_key  key;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetKey(A, tc, &key));
+  *usable = PETSC_TRUE;
+  if (S->looked && S->values.state == key.state && S->values.generation == key.generation && S->values.holder == key.holder) PetscFunctionReturn(PETSC_SUCCESS);
+  *usable = PETSC_FALSE;
+  if (S->backend->capturing(stream)) PetscFunctionReturn(PETSC_SUCCESS); /* then nothing may wait */
+  if (*status == TC_OK) *status = MatTCSweepsComplete(S, rows, stream);
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->zero(S->zero, sizeof(zero), stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->find_zero(rows->num_rows, S->pattern.diagonal, MATTC_SCALAR, values, S->zero, stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->download(&zero, S->zero, sizeof(zero), stream));
+  *usable   = (PetscBool)(*status == TC_OK && !zero);
+  S->looked = *usable;
+  S->values = key;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* All sweeps, the last one into x, which stays what it was if an earlier one fails; there are four vectors of scratch */
+static tc_status MatTCSweepsRun(const MatTCSweeps *S, const tc_csr_local *rows, const MatTCSORArgs *args, const PetscScalar *values, const PetscScalar *b, PetscScalar *x, PetscScalar *scratch, tc_stream stream)
+{
+  const PetscBool    goes[MATTC_TRIANGLES] = {(PetscBool)((args->flag & (SOR_FORWARD_SWEEP | SOR_LOCAL_FORWARD_SWEEP)) != 0), (PetscBool)((args->flag & (SOR_BACKWARD_SWEEP | SOR_LOCAL_BACKWARD_SWEEP)) != 0)};
+  const PetscBool    both  = (PetscBool)(goes[0] && goes[1]);
+  PetscScalar *const saved = scratch + (size_t)rows->num_rows, *const spare = saved + (size_t)rows->num_rows, *const between = spare + (size_t)rows->num_rows;
+  tc_sweep           sweep = {.pattern = &S->pattern, .scalar = MATTC_SCALAR, .val = values, .before = x, .scratch = scratch, .spare = spare, .omega = (double)args->omega, .shift = (double)args->shift};
+
+  for (PetscInt it = 0; it < args->its; it++) {
+    for (int t = 0; t < MATTC_TRIANGLES; t++) {
+      const PetscBool second = (PetscBool)(both && t == 1), first = (PetscBool)(it == 0 && args->flag & SOR_ZERO_INITIAL_GUESS), last = (PetscBool)(it == args->its - 1 && (t == 1 || !goes[1]));
+
+      if (!goes[t]) continue;
+      sweep.kind      = second ? TC_SWEEP_SECOND : first ? TC_SWEEP_FROM_ZERO : TC_SWEEP_AGAIN;
+      sweep.backward  = t;
+      sweep.b         = second ? saved : b;
+      sweep.saved     = both && t == 0 ? saved : NULL;
+      sweep.x         = last ? x : between;
+      sweep.in_double = !first;
+      TC_CALL(tc_from_backend(S->backend, S->backend->sweep(rows, &sweep, stream)));
+      sweep.before = between;
+    }
+  }
+  return TC_OK;
+}
+
+/* As the parent counts */
+static PetscErrorCode MatTCSweepsLog(const tc_csr_local *rows, const MatTCSORArgs *args)
+{
+  const PetscBool forward = (PetscBool)((args->flag & (SOR_FORWARD_SWEEP | SOR_LOCAL_FORWARD_SWEEP)) != 0), backward = (PetscBool)((args->flag & (SOR_BACKWARD_SWEEP | SOR_LOCAL_BACKWARD_SWEEP)) != 0);
+  const PetscInt  first   = args->flag & SOR_ZERO_INITIAL_GUESS ? 1 : 0;
+
+  PetscFunctionBegin;
+  PetscCall(PetscLogGpuFlops((PetscLogDouble)rows->nnz * (first * (forward + backward) + (args->its - first) * (2.0 * forward + (forward ? 1.0 : 2.0) * backward))));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With a sequential matrix whose orders are there; `done` is false when the parent has to do it */
+static PetscErrorCode MatTCSweepOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
+{
+  const PetscBool    zero = (PetscBool)((args->flag & SOR_ZERO_INITIAL_GUESS) != 0);
+  MatTCSweeps       *S    = tc->sweeps;
+  const tc_backend  *backend;
+  const PetscScalar *values;
+  void              *scratch = NULL;
+  MatTCPattern       P;
+  MatTCArray         b, x;
+  tc_key             key;
+  tc_stream          stream;
+  tc_status          status = TC_OK;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
+  PetscCall(MatTCGetDeviceValues(A, &values));
+  PetscCall(MatTCSweepsLook(A, tc, S, &P.local, values, stream, done, &status));
+  if (*done) {
+    PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_X, args->b, MATTC_READ, stream, &b, &status));
+    PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, args->x, zero ? MATTC_WRITE : MATTC_READ_WRITE, stream, &x, &status));
+    PetscCall(PetscLogGpuTimeBegin());
+    if (status == TC_OK) status = tc_from_backend(backend, backend->take(4 * (size_t)P.local.num_rows * sizeof(*values), &scratch, stream));
+    if (status == TC_OK) status = MatTCSweepsRun(S, &P.local, args, values, b.local, x.local, (PetscScalar *)scratch, stream);
+    if (status == TC_OK) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* values may change there */
+    if (scratch) (void)backend->give(scratch, stream);
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(MatTCArrayRestore(backend, stream, &b, &status));
+    PetscCall(MatTCArrayRestore(backend, stream, &x, &status));
+    if (status == TC_OK) PetscCall(MatTCSweepsLog(&P.local, args));
+  }
+  PetscCall(MatTCRestoreDeviceValues(A, &values));
+  PetscCall(MatTCPatternRestore(A, backend, &P));
+  if (status != TC_OK) {
+    *done     = PETSC_FALSE;
+    S->reason = "an error of the device";
+    PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type until the pattern changes: %s\n", tc_last_error()));
+  }
+  if (*done) S->count++;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is it a sweep that the device could do, with vectors that it has? The host goes through a matrix that it keeps to itself */
+static PetscErrorCode MatTCSweepsCan(Mat A, const Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, const tc_backend *backend, PetscBool *can)
+{
+  const int directions = args->flag & MATTC_SWEEPS_OF_OURS & ~SOR_ZERO_INITIAL_GUESS;
+  PetscBool b_there, x_there;
+
+  PetscFunctionBegin;
+  *can = PETSC_FALSE;
+  if (!backend->sweep || tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_HOST || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1 || args->b == args->x) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCIsOnDevice(args->b, &b_there));
+  PetscCall(MatTCIsOnDevice(args->x, &x_there));
+  *can = (PetscBool)(b_there && x_there);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
+{
+  const PetscBool   wanted = (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE);
+  const tc_backend *backend;
+  tc_stream         stream;
+  PetscBool         can;
+
+  PetscFunctionBegin;
+  *done = PETSC_FALSE;
+  PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
+  PetscCall(MatTCSweepsCan(A, tc, args, backend, &can));
+  if (!can) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetCurrentStream(&stream));
+  PetscCall(MatTCSweepsPrepare(A, tc, backend, wanted, stream));
+  if (!tc->sweeps->reason && (wanted || tc->sweeps->faster)) PetscCall(MatTCSweepOnDevice(A, tc, args, done));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The parent of a parallel matrix asks its diagonal block */
+PetscErrorCode MatSOR_AIJTCCUSPARSE(Mat A, Vec b, PetscReal omega, MatSORType flag, PetscReal shift, PetscInt its, PetscInt lits, Vec x)
+{
+  const MatTCSORArgs args = {b, x, flag, omega, shift, its * lits};
+  Mat_AIJTCCUSPARSE *tc;
+  PetscErrorCodeFn  *f;
+  PetscBool          done = PETSC_FALSE;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  if (tc && tc->parent->mpi) PetscCall(MatTCEnsureBlocks(A, tc));
+  else if (tc) PetscCall(MatTCSweep(A, tc, &args, &done));
+  if (done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetParentOp(A, MATOP_SOR, &f));
+  PetscCall((*(PetscErrorCode (*)(Mat, Vec, PetscReal, MatSORType, PetscReal, PetscInt, PetscInt, Vec))f)(A, b, omega, flag, shift, its, lits, x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/*@
+  MatAIJTCCUSPARSESetSOR - Selects where the sweeps of `MatSOR()` with a matrix of type `MATAIJTCCUSPARSE` on the GPU are done
+
+  Logically Collective; `sor` must contain common value
+
+  Input Parameters:
++ A   - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
+- sor - `MAT_AIJTCCUSPARSE_SOR_AUTO`, `MAT_AIJTCCUSPARSE_SOR_DEVICE` or `MAT_AIJTCCUSPARSE_SOR_HOST`
+
+  Options Database Key:
+. -mat_aijtccusparse_sor (auto|device|host) - default `auto`
+
+  Level: intermediate
+
+  Notes:
+  The rows of a level, which do not refer to each other, are done at the same time. The levels of both triangles are counted at the first call with a pattern, by the host, in about the time of one of its sweeps; `auto`
+  takes the GPU where so many levels are estimated to take less than the host with its copies of the vectors. The results are those of the parent type, bit for bit where PETSc is not compiled to fuse multiplications and
+  additions, whatever is selected. `PCSOR`, and so the smoothers that `PCMG` takes by default, `KSPRICHARDSON` with it, and the local sweeps of a parallel matrix come here.
+
+  The parent's, on the host, are: Eisenstat's way and `SOR_APPLY_UPPER`; matrices whose diagonal is not stored in full, or has zeros; vectors of the host; matrices that keep no CSR arrays on the GPU, or whose products are left
+  to the parent type.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatSOR()`, `PCSOR`, `MatAIJTCCUSPARSESetHostFactors()`
+@*/
+PetscErrorCode MatAIJTCCUSPARSESetSOR(Mat A, MatAIJTCCUSPARSESOR sor)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  MatTCSettings      settings;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetSettings(A, &tc, &settings));
+  PetscValidLogicalCollectiveEnum(A, sor, 2);
+  PetscCall(MatTCCheckChoice(A, (int)sor, MatAIJTCCUSPARSESORs));
+  if (tc) tc->settings.sor = sor;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Where sweeps were done; words and numbers are those of the first process, of a parallel matrix of its diagonal block */
+PetscErrorCode MatTCViewSweeps(Mat A, PetscViewer viewer)
+{
+  Mat                blocks[2];
+  Mat_AIJTCCUSPARSE *tc;
+  PetscInt           num;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetBlocks(A, &num, blocks));
+  if (num == 0) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCContextGet(blocks[0], &tc));
+  if (!tc || !tc->sweeps) PetscFunctionReturn(PETSC_SUCCESS);
+  if (tc->sweeps->reason) PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR() left to %s: %s\n", tc->parent->type, tc->sweeps->reason));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR(): %" PetscInt_FMT " levels of rows forward, %" PetscInt_FMT " backward, by which %s is faster; %" PetscInt64_FMT " calls done on the GPU\n", tc->sweeps->levels[0], tc->sweeps->levels[1], tc->sweeps->faster ? "the GPU" : "the host", tc->sweeps->count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

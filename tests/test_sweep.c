@@ -1,0 +1,215 @@
+/*
+  Sweeps on the device against a loop over the rows on the host, bit for bit, in both scalars, with guard words: test_sweep [-small|-few] libaijtccusparse_cuda.so. The sizes are the same for all.
+  Exit code 77: no usable device.
+*/
+#include "device_bytes.h"
+#include "../src/plan/levels.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const tc_backend *backend;
+
+/* A square matrix: on the diagonal, and at random places up to `reach` away, of which one in `gap` is taken */
+typedef struct {
+  int32_t  n, *row_ptr, *col, *diagonal;
+  int64_t *wide, nnz;
+  void    *val;
+} matrix;
+
+static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap)
+{
+  const size_t most = (size_t)n * (size_t)(2 * reach + 1);
+  matrix       A    = {.n = n, .row_ptr = bytes_new((size_t)(n + 1) * sizeof *A.row_ptr), .col = bytes_new(most * sizeof *A.col), .diagonal = bytes_new((size_t)n * sizeof *A.diagonal), .wide = bytes_new((size_t)(n + 1) * sizeof *A.wide)};
+
+  for (int32_t i = 0; i < n; ++i) {
+    A.row_ptr[i] = (int32_t)A.nnz;
+    for (int32_t j = i > reach ? i - reach : 0; j < n && j <= i + reach; ++j) {
+      if (j == i) A.diagonal[i] = (int32_t)A.nnz;
+      if (j == i || random_below(gap) == 0) A.col[A.nnz++] = j;
+    }
+  }
+  A.row_ptr[n] = (int32_t)A.nnz;
+  for (int32_t i = 0; i <= n; ++i) A.wide[i] = A.row_ptr[i];
+  A.val = numbers_new(scalar, A.nnz);
+  for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * (reach + 1) + 0.125 * (i % 9));
+  return A;
+}
+
+static void matrix_free(matrix *A)
+{
+  free(A->row_ptr);
+  free(A->col);
+  free(A->diagonal);
+  free(A->wide);
+  free(A->val);
+}
+
+/* An operation of the scalar */
+static double rounded(tc_scalar scalar, double number)
+{
+  return scalar == TC_SCALAR_F32 ? (double)(float)number : number;
+}
+
+/* What PETSc's host code does in a sweep: x from `before`, and what a backward sweep starts with into `saved` */
+static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, const void *before, void *x, void *saved)
+{
+  const tc_scalar scalar = s->scalar;
+
+  for (int32_t step = 0; step < A->n; ++step) {
+    const int32_t i = s->backward ? A->n - 1 - step : step, at = A->diagonal[i];
+    const double  d = number_at(scalar, A->val, at), old = number_at(scalar, before, i);
+    const double  e   = s->omega == 1.0 && s->shift <= 0.0 ? rounded(scalar, 1.0 / d) : rounded(scalar, rounded(scalar, s->omega) / rounded(scalar, s->shift + d));
+    double        sum = number_at(scalar, b, i), step_by;
+
+    for (int32_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
+      const int32_t j   = A->col[k];
+      const int     own = s->backward ? j > i : j < i;
+
+      if (!s->backward && j == i && saved) set_number(scalar, saved, i, sum);
+      if (!own && (s->kind != TC_SWEEP_AGAIN || (j == i && !s->backward))) continue;
+      sum = rounded(scalar, sum - rounded(scalar, number_at(scalar, A->val, k) * number_at(scalar, own ? x : before, j)));
+    }
+    if (s->kind == TC_SWEEP_AGAIN && s->backward) sum = rounded(scalar, sum + rounded(scalar, d * old));
+    step_by = rounded(scalar, sum * e);
+    if (s->kind == TC_SWEEP_FROM_ZERO) set_number(scalar, x, i, step_by);
+    else if (s->in_double) set_number(scalar, x, i, (1.0 - s->omega) * old + step_by);
+    else set_number(scalar, x, i, rounded(scalar, rounded(scalar, 1.0 - rounded(scalar, s->omega)) * old) + step_by);
+  }
+}
+
+/* The pattern as the device has it, from orders of the host; and what place has to be */
+typedef struct {
+  device_bytes     order[2], diagonal, place, scratch;
+  int32_t         *host_order[2], *host_place;
+  tc_sweep_pattern P;
+} pattern;
+
+static pattern pattern_new(const matrix *A, const tc_csr_local *local)
+{
+  const size_t ids = (size_t)A->n * sizeof(int32_t), entries = (size_t)A->nnz * sizeof(int32_t);
+  const tc_csr csr = {.num_rows = A->n, .num_cols = A->n, .row_ptr = A->wide, .col = A->col};
+  int32_t     *at  = bytes_new(ids), *poison = bytes_new(entries), levels;
+  pattern      p   = {.host_place = bytes_new(entries)};
+
+  for (int64_t k = 0; k < A->nnz; ++k) p.host_place[k] = poison[k] = -7; // that of the diagonal stays
+  for (int t = 0; t < 2; ++t) {
+    p.host_order[t] = bytes_new(ids);
+    device_check(NULL, tc_levels_order(&csr, t, p.host_order[t], &levels), "levels");
+    for (int32_t i = 0; i < A->n; ++i) at[p.host_order[t][i]] = i;
+    for (int32_t i = 0; i < A->n; ++i) {
+      for (int32_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
+        if (t ? A->col[k] > i : A->col[k] < i) p.host_place[k] = at[A->col[k]];
+      }
+    }
+    p.order[t]   = device_bytes_new(ids, p.host_order[t]);
+    p.P.order[t] = (const int32_t *)(void *)p.order[t].local;
+  }
+  p.diagonal   = device_bytes_new(ids, NULL);
+  p.place      = device_bytes_new(entries, poison);
+  p.scratch    = device_bytes_new(2 * ids, NULL);
+  p.P.diagonal = (int32_t *)(void *)p.diagonal.local;
+  p.P.place    = (int32_t *)(void *)p.place.local;
+  device_check(backend, backend->sweep_pattern(local, &p.P, (int32_t *)(void *)p.scratch.local, NULL), "sweep_pattern");
+  free(at);
+  free(poison);
+  return p;
+}
+
+/* Is it what it has to be? Frees it */
+static int pattern_is(pattern *p, const matrix *A)
+{
+  int right = device_bytes_are(&p->diagonal, A->diagonal);
+
+  right = device_bytes_are(&p->place, p->host_place) && right;
+  for (int t = 0; t < 2; ++t) {
+    right = device_bytes_are(&p->order[t], p->host_order[t]) && right;
+    free(p->host_order[t]);
+  }
+  right = device_bytes_are(&p->scratch, NULL) && right;
+  free(p->host_place);
+  return right;
+}
+
+/* One sweep; x in place of what was before or apart from it, with what it saves or without */
+static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, tc_sweep_kind kind, int backward, int way)
+{
+  static const double omegas[] = {1.0, 1.0, 1.25, 0.75}, shifts[] = {0.0, -1.0, 0.0, 0.5}; // exact in both scalars
+  matrix              A        = matrix_new(scalar, n, reach, gap);
+  const size_t        vector   = bytes_of(scalar, n);
+  const int           saves = !backward && way % 2, in_place = way / 2 % 2;
+  void               *b = numbers_new(scalar, n), *before = numbers_new(scalar, n), *x = bytes_new(vector), *saved = numbers_new(scalar, n);
+  tc_sweep            s     = {.kind = kind, .backward = backward, .scalar = scalar, .omega = omegas[way % 4], .shift = shifts[way % 4], .in_double = way / 4};
+  tc_csr_local        local = {.num_rows = n, .num_cols = n, .nnz = A.nnz};
+  pattern             p;
+  device_bytes        R = device_bytes_new((size_t)(n + 1) * sizeof(int32_t), A.row_ptr), C = device_bytes_new((size_t)A.nnz * sizeof(int32_t), A.col), V = device_bytes_new(bytes_of(scalar, A.nnz), A.val), B = device_bytes_new(vector, b),
+                      P = device_bytes_new(vector, before), X = device_bytes_new(vector, NULL), S = device_bytes_new(vector, saved), T[2] = {device_bytes_new(vector, NULL), device_bytes_new(vector, NULL)};
+
+  local.row_ptr = (const int32_t *)(void *)R.local;
+  local.col     = (const int32_t *)(void *)C.local;
+  p             = pattern_new(&A, &local);
+  s.pattern     = &p.P;
+  s.val         = V.local;
+  s.b           = B.local;
+  s.before      = P.local;
+  s.x           = in_place ? P.local : X.local;
+  s.saved       = saves ? S.local : NULL;
+  s.scratch     = T[0].local;
+  s.spare       = T[1].local;
+  device_check(backend, backend->sweep(&local, &s, NULL), "sweep");
+  sweep_on_host(&A, &s, b, before, x, saves ? saved : NULL);
+  fact(device_bytes_are(in_place ? &P : &X, x), "sweep", scalar, n, reach, "as the host");
+  fact(device_bytes_are(in_place ? &X : &P, in_place ? NULL : before), "sweep", scalar, n, reach, in_place ? "nothing beside it" : "what was before stays");
+  fact(device_bytes_are(&S, saved), "sweep", scalar, n, reach, saves ? "what is saved" : "nothing is saved");
+  fact(pattern_is(&p, &A), "sweep_pattern", scalar, n, reach, "diagonals and places");
+  fact(device_bytes_are(&R, A.row_ptr) && device_bytes_are(&C, A.col) && device_bytes_are(&V, A.val) && device_bytes_are(&B, b), "sweep", scalar, n, reach, "what is read stays");
+  for (int t = 0; t < 2; ++t) fact(device_bytes_are(&T[t], NULL), "sweep", scalar, n, reach, "nothing beside scratch");
+  matrix_free(&A);
+  free(b);
+  free(before);
+  free(x);
+  free(saved);
+}
+
+/* A zero somewhere on the diagonal is found, and none where there is none */
+static void check_zero(tc_scalar scalar, int32_t n, int there)
+{
+  matrix        A     = matrix_new(scalar, n, 3, 2);
+  const int32_t found = there;
+  int32_t       none  = 0;
+  device_bytes  V, D, Z;
+
+  if (there) set_number(scalar, A.val, A.diagonal[random_below(n)], 0.0);
+  V = device_bytes_new(bytes_of(scalar, A.nnz), A.val);
+  D = device_bytes_new((size_t)n * sizeof(int32_t), A.diagonal);
+  Z = device_bytes_new(sizeof none, &none);
+  device_check(backend, backend->find_zero(n, (const int32_t *)(void *)D.local, scalar, V.local, (int32_t *)(void *)Z.local, NULL), "find_zero");
+  fact(device_bytes_are(&Z, &found), "find_zero", scalar, n, there, "is there one?");
+  fact(device_bytes_are(&V, A.val) && device_bytes_are(&D, A.diagonal), "find_zero", scalar, n, there, "what is read stays");
+  matrix_free(&A);
+}
+
+int main(int argc, char **args)
+{
+  /* reach and gap: a diagonal alone; chains; several batches of entries; many rows in a level */
+  static const int32_t nums[] = {1, 2, 31, 32, 33, 127, 128, 129, 1000}, shapes[][2] = {{0, 1}, {1, 1}, {4, 1}, {9, 2}, {40, 10}, {300, 200}};
+  static const struct {
+    tc_sweep_kind kind;
+    int           backward;
+  } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}};
+
+  backend = device_bytes_open("test_sweep", argc, args);
+  if (backend == NULL) return DEVICE_SKIPPED;
+  for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32; ++scalar) {
+    for (size_t i = 0; i < sizeof nums / sizeof *nums; ++i) {
+      for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
+        for (size_t w = 0; w < sizeof ways / sizeof *ways; ++w) {
+          for (int way = 0; way < 8; ++way) check(scalar, nums[i], shapes[j][0], shapes[j][1], ways[w].kind, ways[w].backward, way);
+        }
+      }
+      for (int there = 0; there < 2; ++there) check_zero(scalar, nums[i], there);
+    }
+    check(scalar, 60000, 300, 100, TC_SWEEP_AGAIN, 0, 3); // more than the device has room for at once
+    check(scalar, 400000, 3, 2, TC_SWEEP_FROM_ZERO, 1, 2);
+  }
+  return facts_end();
+}
