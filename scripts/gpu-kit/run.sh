@@ -349,7 +349,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|solves|blocks|uses|twogpus|twoaware|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|sweeps|blocks|uses|twogpus|twoaware|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

@@ -67,7 +67,7 @@ split_by_event() { # case, program, type option, options
     awk -v OFS='\t' -v name="$name" -v type="$type" '
       $2 !~ /^[0-9]+$/ || $4 !~ /^[0-9.]+e[-+][0-9]+$/ { next }
       /^Vec/ { $1 = "Vec*" }
-      $1 ~ /^(Vec\*|KSPSolve|SNESSolve|PCSetUp|PCApply|MatMult[A-Za-z]*|MatResidual|MatTC[A-Z][a-z]+)$/ { calls[$1] += $2; seconds[$1] += $4 } # of all stages
+      $1 ~ /^(Vec\*|KSPSolve|SNESSolve|PCSetUp|PCApply|MatSOR|MatMult[A-Za-z]*|MatResidual|MatTC[A-Z][a-z]+)$/ { calls[$1] += $2; seconds[$1] += $4 } # of all stages
       END { for (event in calls) print name, type, event, calls[event], seconds[event] }' "$log" >>"$out/events.tsv"
   done
   if [ "$(grep -cP "^$name\t.*\tKSPSolve\t" "$out/events.tsv")" = 2 ]; then result "solve/$name/events" passed "both types"
@@ -149,6 +149,16 @@ stage_solves() {
     compare ex19_newton "$np" ex19 -dm_mat_type -dm_vec_type cuda -da_refine 4 -pc_type mg "${jacobi[@]}" -snes_converged_reason "${common[@]}"
   done
   compare ex56_gamg_49 1 ex56 "${gamg[@]}" -ne 49 "${common[@]}"
+}
+
+# Sweeps: as a preconditioner, and as the smoothers that PCMG has if nothing else is asked for
+stage_sweeps() {
+  local np
+  flavour opt
+  compare ex45_sor_100 1 ex45 "${on_grid[@]}" "${cube_100[@]}" -pc_type sor "${common[@]}"
+  for np in ${KIT_SOLVER_NP:-1 2}; do compare ex45_mg_sor_129 "$np" ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type mg -pc_mg_levels 5 "${common[@]}"; done
+  compare ex56_gamg_sor_24 1 ex56 "${gamg[@]}" -mg_levels_pc_type sor -ne 24 "${common[@]}"
+  split_by_event ex45_mg_sor_129 ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type mg -pc_mg_levels 5
 }
 
 # Blocks of right-hand sides
