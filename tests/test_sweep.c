@@ -31,6 +31,7 @@ static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap
   A.row_ptr[n] = (int32_t)A.nnz;
   for (int32_t i = 0; i <= n; ++i) A.wide[i] = A.row_ptr[i];
   A.val = numbers_new(scalar, A.nnz);
+  for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, number_at(scalar, A.val, k) / 150000); // less than one, so that nothing becomes infinite
   for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * (reach + 1) + 0.125 * (i % 9));
   return A;
 }

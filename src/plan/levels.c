@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The level of each row, from 1 on, and the highest */
+/* The level of each row, from 1 on, and the highest; only entries of the triangle are looked at */
 static int32_t number(const tc_csr *A, int upper, int32_t *level)
 {
   const int32_t n    = A->num_rows;
@@ -12,10 +12,10 @@ static int32_t number(const tc_csr *A, int upper, int32_t *level)
     const int32_t i    = upper ? n - 1 - step : step;
     int32_t       last = 0; // of those that it refers to
 
-    for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
-      const int32_t j = A->col[k];
-
-      if ((upper ? j > i : j < i) && level[j] > last) last = level[j];
+    if (upper) {
+      for (int64_t k = A->row_ptr[i + 1] - 1; k >= A->row_ptr[i] && A->col[k] > i; --k) last = level[A->col[k]] > last ? level[A->col[k]] : last;
+    } else {
+      for (int64_t k = A->row_ptr[i]; k < A->row_ptr[i + 1] && A->col[k] < i; ++k) last = level[A->col[k]] > last ? level[A->col[k]] : last;
     }
     level[i] = last + 1;
     if (last + 1 > most) most = last + 1;
