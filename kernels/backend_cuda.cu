@@ -89,7 +89,7 @@ tc_status tc_window_name_device(tc_window_name *);
 tc_status tc_window_alloc(size_t, void **, tc_window_name *);
 void      tc_window_release(void *);
 tc_status tc_window_open(const tc_window_name *, void **);
-tc_status tc_push_cuda(const tc_target *, int32_t, int64_t, uint32_t *, const int64_t *, int64_t, tc_scalar, const void *, const uint32_t *, uint32_t, tc_stream);
+tc_status tc_push_cuda(const tc_target *, int32_t, int64_t, uint32_t *, const tc_sent *, const uint32_t *, uint32_t, tc_stream);
 tc_status tc_await_cuda(const uint32_t *, int32_t, uint32_t, tc_stream);
 tc_status tc_add_elements_cuda(int64_t, const int64_t *, const int64_t *, const int64_t *, tc_scalar, const void *, void *, tc_stream);
 }

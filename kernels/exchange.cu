@@ -85,19 +85,19 @@ static tc_status enqueue(const char *name, void (*kernel)(Parameters...), dim3 g
 }
 
 template <typename T>
-static tc_status push(dim3 grid, const tc_target *targets, uint32_t *arrived, const int64_t *row, int64_t columns, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
+static tc_status push(dim3 grid, const tc_target *targets, uint32_t *arrived, const tc_sent *sent, const uint32_t *flags, uint32_t generation, tc_stream stream)
 {
-  return enqueue("tc_push", tc_push_kernel<T>, grid, stream, targets, arrived, row, columns, static_cast<const T *>(from), flags, generation);
+  return enqueue("tc_push", tc_push_kernel<T>, grid, stream, targets, arrived, sent->row, sent->columns, static_cast<const T *>(sent->from), flags, generation);
 }
 
-extern "C" tc_status tc_push_cuda(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, int64_t columns, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream)
+extern "C" tc_status tc_push_cuda(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const tc_sent *sent, const uint32_t *flags, uint32_t generation, tc_stream stream)
 {
-  const int64_t share = tc_push_threads * tc_push_elements, wanted = (most * columns + share - 1) / share;
+  const int64_t share = tc_push_threads * tc_push_elements, wanted = (most * sent->columns + share - 1) / share;
   const dim3    grid(wanted < 1 ? 1 : wanted > tc_push_blocks ? tc_push_blocks : static_cast<unsigned>(wanted), static_cast<unsigned>(num_targets));
 
-  TC_CHECK(!row || columns == 1, TC_ERR_ARG, "tc_push: a list for %lld columns, it is for one", (long long)columns);
+  TC_CHECK(!sent->row || sent->columns == 1, TC_ERR_ARG, "tc_push: a list for %lld columns, it is for one", (long long)sent->columns);
   TC_CHECK(num_targets <= UINT16_MAX, TC_ERR_LIMIT, "tc_push: %d targets, a grid holds %d", num_targets, UINT16_MAX);
-  return (scalar == TC_SCALAR_F32 ? push<float> : push<double>)(grid, targets, arrived, row, columns, from, flags, generation, stream);
+  return (sent->scalar == TC_SCALAR_F32 ? push<float> : push<double>)(grid, targets, arrived, sent, flags, generation, stream);
 }
 
 extern "C" tc_status tc_await_cuda(const uint32_t *flags, int32_t num, uint32_t generation, tc_stream stream)

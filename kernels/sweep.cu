@@ -48,7 +48,7 @@ struct tc_sweep_arrays {
   const T       *val, *b, *before;
   T             *x, *scratch, *saved;
   double         omega;
-  T              shift;
+  T              shift, scale;
   bool           plain, in_double; // e = 1 / d
   int            lanes;            // of a row, a divisor of a warp's
 
@@ -124,6 +124,8 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
   const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO ? T(0) : S.before[row];
   T             sum = S.b[row];
 
+  if (kind == TC_SWEEP_EISENSTAT) sum = tc_plus(sum, -tc_times(tc_times(S.scale, d), old));
+
   tc_sweep_lane<T> mine = {first, diagonal, true};
   if (backward) mine = {diagonal + 1, last, true};
   if (backward && kind == TC_SWEEP_AGAIN) mine = {first, diagonal + 1, false};
@@ -147,11 +149,11 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
 
         if (kind == TC_SWEEP_AGAIN && backward) sum = tc_plus(sum, tc_times(d, old));
         result = tc_times(sum, e);
-        if (kind != TC_SWEEP_FROM_ZERO) result = S.relax(old, result);
+        if (kind == TC_SWEEP_SECOND || kind == TC_SWEEP_AGAIN) result = S.relax(old, result);
         if (tc_is_missing(result)) result = T(NAN);
         if (lane == 0) {
           cuda::atomic_ref<T, cuda::thread_scope_device>(S.scratch[place]).store(result, cuda::memory_order_relaxed);
-          S.x[row] = result;
+          S.x[row] = kind == TC_SWEEP_EISENSTAT ? tc_plus(old, result) : result;
         }
         goes = false;
       }
@@ -160,7 +162,15 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
   }
 }
 
-/* Where the row in each place of the order is */
+/*
+  tc_invert_kernel - the place of each row in an order
+
+  Work:   a thread per place
+  Lanes:  consecutive places
+  Arrays: order, place [n], device
+  Writes: place, once
+  Launch: tc_sweep_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
 static __global__ void __launch_bounds__(tc_sweep_threads) tc_invert_kernel(int32_t n, const int32_t *__restrict__ order, int32_t *__restrict__ place)
 {
   const int64_t i = blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x;
@@ -250,7 +260,7 @@ static tc_status launch(const tc_csr_local *A, const tc_sweep *sweep, cudaStream
   const bool               spares = kind == TC_SWEEP_AGAIN && sweep->x == sweep->before; // other rows read it
   const void              *before = spares ? sweep->spare : sweep->before;
   const tc_sweep_arrays<T> S      = {A->num_rows, A->row_ptr, A->col, P->order[backward], P->diagonal, P->place, static_cast<const T *>(sweep->val), static_cast<const T *>(sweep->b), static_cast<const T *>(before), static_cast<T *>(sweep->x),
-                                     static_cast<T *>(sweep->scratch), static_cast<T *>(sweep->saved), sweep->omega, static_cast<T>(sweep->shift), sweep->omega == 1.0 && sweep->shift <= 0.0, sweep->in_double != 0, lanes};
+                                     static_cast<T *>(sweep->scratch), static_cast<T *>(sweep->saved), sweep->omega, static_cast<T>(sweep->shift), static_cast<T>(2.0 / sweep->omega - 1.0), sweep->omega == 1.0 && sweep->shift <= 0.0, sweep->in_double != 0, lanes};
 
   TC_CHECK(!spares || cudaMemcpyAsync(sweep->spare, sweep->before, bytes, cudaMemcpyDeviceToDevice, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be copied", bytes);
   TC_CHECK(cudaMemsetAsync(sweep->scratch, 0xff, bytes, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be set", bytes);
@@ -265,6 +275,8 @@ static tc_status sweep_of(const tc_csr_local *A, const tc_sweep *sweep, cudaStre
     return (sweep->backward ? launch<T, TC_SWEEP_FROM_ZERO, true> : launch<T, TC_SWEEP_FROM_ZERO, false>)(A, sweep, stream);
   case TC_SWEEP_SECOND:
     return launch<T, TC_SWEEP_SECOND, true>(A, sweep, stream);
+  case TC_SWEEP_EISENSTAT:
+    return launch<T, TC_SWEEP_EISENSTAT, false>(A, sweep, stream);
   default:
     return (sweep->backward ? launch<T, TC_SWEEP_AGAIN, true> : launch<T, TC_SWEEP_AGAIN, false>)(A, sweep, stream);
   }

@@ -25,6 +25,14 @@ typedef struct {
   int64_t   first, num; // rows that are sent
 } tc_target;
 
+/* What is sent: rows of a block, by rows, or elements of a vector; all local */
+typedef struct {
+  const int64_t *row;     // of elements: where in `from` each is; NULL: one after the other
+  int64_t        columns; // 1 if there is a list
+  tc_scalar      scalar;
+  const void    *from;
+} tc_sent;
+
 typedef struct {
   /* The present device, the same for whoever has it; takes a millisecond. Errors: TC_ERR_DEVICE */
   tc_status (*name_device)(tc_window_name *name);
@@ -34,11 +42,11 @@ typedef struct {
   /* A window of another process of the machine, for the present device, until the process ends. Errors: TC_ERR_DEVICE, one that this device cannot reach */
   tc_status (*open)(const tc_window_name *name, void **window);
   /*
-    Exchange `generation`, 1 for the first: each target gets rows first, ..., first + num - 1 of `from`, of so many columns, by rows, or, of one column, from[row[first]], ... if there is a
-    list, one after the other, then its flag. targets [num_targets], arrived [num_targets] zeros before and after, row and from local; `most`: rows that a target gets. Then, if there are
-    flags [num_targets], of the window, as await() does. Enqueues. No test makes these three fail, as there is no other way for what neighbours count on
+    Exchange `generation`, 1 for the first: each target gets rows first, ..., first + num - 1 of what is sent, or from[row[first]], ... if there is a list, one after the other, then its
+    flag. targets [num_targets] and arrived [num_targets], zeros before and after, local; `most`: rows that a target gets. Then, if there are flags [num_targets], of the window, as await()
+    does. Enqueues. No test makes these three fail, as there is no other way for what neighbours count on
   */
-  tc_status (*push)(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const int64_t *row, int64_t columns, tc_scalar scalar, const void *from, const uint32_t *flags, uint32_t generation, tc_stream stream);
+  tc_status (*push)(const tc_target *targets, int32_t num_targets, int64_t most, uint32_t *arrived, const tc_sent *sent, const uint32_t *flags, uint32_t generation, tc_stream stream);
   /* What is enqueued from now on begins when all flags [num], local, are `generation` or the one behind it */
   tc_status (*await)(const uint32_t *flags, int32_t num, uint32_t generation, tc_stream stream);
   /* to[row[i]] = to[row[i]] + from[s] + from[s'] ..., i < num, s, s', ... = slot[first_slot[i]], ..., slot[first_slot[i + 1] - 1]; no row comes twice. All local. Enqueues */

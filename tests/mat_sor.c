@@ -103,6 +103,7 @@ static const struct {
   {"forward", SOR_LOCAL_FORWARD_SWEEP},
   {"backward", SOR_LOCAL_BACKWARD_SWEEP},
   {"symmetric", SOR_LOCAL_SYMMETRIC_SWEEP},
+  {"Eisenstat's", SOR_EISENSTAT},
 };
 
 /* How many calls has the GPU done, by what MatView() says on the first process? */
@@ -177,14 +178,18 @@ static PetscErrorCode CheckSweeps(const char name[], const char who[], Mat A, Ma
 
   PetscFunctionBeginUser;
   for (size_t w = 0; w < PETSC_STATIC_ARRAY_LENGTH(sweeps); w++) {
-    PetscBool all = PETSC_TRUE, same;
+    PetscBool   all = PETSC_TRUE, same;
+    PetscMPIInt size;
 
+    PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
+    if (sweeps[w].flag == SOR_EISENSTAT && size > 1) continue; /* MATMPIAIJ (3.26.1) asks its diagonal block for MatMultDiagonalBlock(), which has none without nodes */
     for (size_t o = 0; o < PETSC_STATIC_ARRAY_LENGTH(omegas); o++) {
       for (PetscInt its = 1; its <= 3; its++) {
-        for (int zero = 0; zero < 2; zero++) {
+        for (int zero = 0; zero < (sweeps[w].flag == SOR_EISENSTAT ? 1 : 2); zero++) {
           const Sweep s = {sweeps[w].flag | (zero ? SOR_ZERO_INITIAL_GUESS : 0), omegas[o], shifts[o], its, its == 2 ? 2 : 1};
 
           if (from_zero_alone && (!zero || its > 1)) continue;
+          if (sweeps[w].flag == SOR_EISENSTAT && its > 1) continue;
           PetscCall(SameBits(A, B, &s, &same));
           all = (PetscBool)(all && same);
         }

@@ -78,10 +78,11 @@ static void check_exchange(tc_scalar scalar, const int64_t sizes[NUM][NUM], int6
     for (int turn = 0; turn < 2; ++turn) {
       for (int i = 0; i < NUM; ++i) {
         const uint32_t *flags = (const uint32_t *)(const void *)((char *)N[i].window + N[i].flags);
+        const tc_sent   sent  = {list ? (const int64_t *)(void *)N[i].rows.local : NULL, columns, scalar, N[i].vector.local};
         int64_t         most  = 0;
 
         for (int k = 0; k < NUM; ++k) most = N[i].num[k] > most ? N[i].num[k] : most;
-        device_check(backend, backend->exchange->push((const tc_target *)(void *)N[i].targets.local, NUM, most, (uint32_t *)(void *)N[i].arrived.local, list ? (const int64_t *)(void *)N[i].rows.local : NULL, columns, scalar, N[i].vector.local, turn ? flags : NULL, generation, NULL), "push");
+        device_check(backend, backend->exchange->push((const tc_target *)(void *)N[i].targets.local, NUM, most, (uint32_t *)(void *)N[i].arrived.local, &sent, turn ? flags : NULL, generation, NULL), "push");
       }
       for (int i = 0; i < NUM; ++i) device_check(backend, backend->exchange->await((const uint32_t *)(const void *)((char *)N[i].window + N[i].flags), NUM, generation - (uint32_t)turn, NULL), "await");
     }

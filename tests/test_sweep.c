@@ -4,6 +4,7 @@
 */
 #include "device_bytes.h"
 #include "../src/plan/levels.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static double rounded(tc_scalar scalar, double number)
 static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, const void *before, void *x, void *saved)
 {
   const tc_scalar scalar = s->scalar;
+  void           *apart  = bytes_new(bytes_of(scalar, A->n)), *steps = s->kind == TC_SWEEP_EISENSTAT ? apart : x; // what other rows read
 
   for (int32_t step = 0; step < A->n; ++step) {
     const int32_t i = s->backward ? A->n - 1 - step : step, at = A->diagonal[i];
@@ -67,15 +69,20 @@ static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, con
       const int     own = s->backward ? j > i : j < i;
 
       if (!s->backward && j == i && saved) set_number(scalar, saved, i, sum);
+      if (s->kind == TC_SWEEP_EISENSTAT && k == A->row_ptr[i]) sum = rounded(scalar, sum - rounded(scalar, rounded(scalar, rounded(scalar, 2.0 / s->omega - 1.0) * d) * old));
       if (!own && (s->kind != TC_SWEEP_AGAIN || (j == i && !s->backward))) continue;
-      sum = rounded(scalar, sum - rounded(scalar, number_at(scalar, A->val, k) * number_at(scalar, own ? x : before, j)));
+      sum = rounded(scalar, sum - rounded(scalar, number_at(scalar, A->val, k) * number_at(scalar, own ? steps : before, j)));
     }
     if (s->kind == TC_SWEEP_AGAIN && s->backward) sum = rounded(scalar, sum + rounded(scalar, d * old));
     step_by = rounded(scalar, sum * e);
-    if (s->kind == TC_SWEEP_FROM_ZERO) set_number(scalar, x, i, step_by);
+    if (s->kind == TC_SWEEP_EISENSTAT) {
+      set_number(scalar, steps, i, step_by);
+      set_number(scalar, x, i, old + step_by);
+    } else if (s->kind == TC_SWEEP_FROM_ZERO) set_number(scalar, x, i, step_by);
     else if (s->in_double) set_number(scalar, x, i, (1.0 - s->omega) * old + step_by);
     else set_number(scalar, x, i, rounded(scalar, rounded(scalar, 1.0 - rounded(scalar, s->omega)) * old) + step_by);
   }
+  free(apart);
 }
 
 /* The pattern as the device has it, from orders of the host; and what place has to be */
@@ -189,6 +196,38 @@ static void check_zero(tc_scalar scalar, int32_t n, int there)
   matrix_free(&A);
 }
 
+/* A right-hand side that holds the bits of what is not there yet: nobody waits for ever, and it is not a number that comes of it; rows in front of it are as they have to be */
+static void check_nan(tc_scalar scalar, int32_t n)
+{
+  matrix       A     = matrix_new(scalar, n, 2, 1);
+  const size_t vector = bytes_of(scalar, n), size = bytes_of(scalar, 1);
+  void        *b = numbers_new(scalar, n), *x = bytes_new(vector), *found = bytes_new(vector);
+  tc_csr_local local = {.num_rows = n, .num_cols = n, .nnz = A.nnz};
+  tc_sweep     s     = {.kind = TC_SWEEP_FROM_ZERO, .scalar = scalar, .omega = 1.0};
+  pattern      p;
+  device_bytes R = device_bytes_new((size_t)(n + 1) * sizeof(int32_t), A.row_ptr), C = device_bytes_new((size_t)A.nnz * sizeof(int32_t), A.col), V = device_bytes_new(bytes_of(scalar, A.nnz), A.val), B, X = device_bytes_new(vector, NULL), T = device_bytes_new(vector, NULL);
+
+  sweep_on_host(&A, &s, b, b, x, NULL);
+  memset((char *)b + (size_t)(n / 2) * size, 0xff, size);
+  B             = device_bytes_new(vector, b);
+  local.row_ptr = (const int32_t *)(void *)R.local;
+  local.col     = (const int32_t *)(void *)C.local;
+  p             = pattern_new(&A, &local);
+  s.pattern     = &p.P;
+  s.val         = V.local;
+  s.b           = B.local;
+  s.x           = X.local;
+  s.scratch     = T.local;
+  device_check(backend, backend->sweep(&local, &s, NULL), "sweep");
+  device_check(backend, backend->download(found, X.local, vector, NULL), "download");
+  fact(memcmp(found, x, (size_t)(n / 2) * size) == 0 && isnan(number_at(scalar, found, n / 2)) && isnan(number_at(scalar, found, n - 1)), "sweep", scalar, n, 2, "not a number, and what depends on it");
+  fact(device_bytes_are(&R, A.row_ptr) && device_bytes_are(&C, A.col) && device_bytes_are(&V, A.val) && device_bytes_are(&B, b) && device_bytes_are(&X, NULL) && device_bytes_are(&T, NULL) && pattern_is(&p, &A), "sweep", scalar, n, 2, "nothing else");
+  matrix_free(&A);
+  free(b);
+  free(x);
+  free(found);
+}
+
 int main(int argc, char **args)
 {
   /* reach and gap: a diagonal alone; chains; several batches of entries; many rows in a level */
@@ -196,7 +235,7 @@ int main(int argc, char **args)
   static const struct {
     tc_sweep_kind kind;
     int           backward;
-  } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}};
+  } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}, {TC_SWEEP_EISENSTAT, 0}};
 
   backend = device_bytes_open("test_sweep", argc, args);
   if (backend == NULL) return DEVICE_SKIPPED;
@@ -208,6 +247,7 @@ int main(int argc, char **args)
         }
       }
       for (int there = 0; there < 2; ++there) check_zero(scalar, nums[i], there);
+      if (nums[i] > 1) check_nan(scalar, nums[i]);
     }
     check(scalar, 60000, 300, 100, TC_SWEEP_AGAIN, 0, 3); // more than the device has room for at once
     check(scalar, 400000, 3, 2, TC_SWEEP_FROM_ZERO, 1, 2);

@@ -1,7 +1,7 @@
 /*
   The graph of a matrix, which PCGAMG coarsens: an entry for each block, or for each entry where there are none. PETSc makes it on the host (3.26.1), by a copy, a transpose and sums of matrices or by
   inserting one row at a time; for it all values of a coarse operator come from the GPU, into new memory, and what is made of it goes there and back. Here whoever has the values adds up what is in a
-  block, of the GPU's a ninth comes if blocks are 3 x 3, and the host does the rest in place, in PETSc's order.
+  block, adds the transpose and scales, in PETSc's order; of the GPU's a ninth comes if blocks are 3 x 3. Of parallel matrices the host does all but the sums.
 */
 #include "aijtccusparseimpl.h"
 

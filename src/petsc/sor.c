@@ -153,6 +153,20 @@ static PetscErrorCode MatTCSweepsLook(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCS
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Eisenstat's way: both triangles from zero, x in between */
+static tc_status MatTCSweepsEisenstat(const MatTCSweeps *S, const tc_csr_local *rows, tc_sweep *sweep, const PetscScalar *b, PetscScalar *x, tc_stream stream)
+{
+  sweep->b        = b;
+  sweep->before   = x;
+  sweep->x        = x;
+  sweep->kind     = TC_SWEEP_FROM_ZERO;
+  sweep->backward = 1;
+  TC_CALL(tc_from_backend(S->backend, S->backend->sweep(rows, sweep, stream)));
+  sweep->kind     = TC_SWEEP_EISENSTAT;
+  sweep->backward = 0;
+  return tc_from_backend(S->backend, S->backend->sweep(rows, sweep, stream));
+}
+
 /* All sweeps, the last one into x, which stays what it was if an earlier one fails; there are four vectors of scratch */
 static tc_status MatTCSweepsRun(const MatTCSweeps *S, const tc_csr_local *rows, const MatTCSORArgs *args, const PetscScalar *values, const PetscScalar *b, PetscScalar *x, PetscScalar *scratch, tc_stream stream)
 {
@@ -161,6 +175,7 @@ static tc_status MatTCSweepsRun(const MatTCSweeps *S, const tc_csr_local *rows, 
   PetscScalar *const saved = scratch + (size_t)rows->num_rows, *const spare = saved + (size_t)rows->num_rows, *const between = spare + (size_t)rows->num_rows;
   tc_sweep           sweep = {.pattern = &S->pattern, .scalar = MATTC_SCALAR, .val = values, .before = x, .scratch = scratch, .spare = spare, .omega = (double)args->omega, .shift = (double)args->shift};
 
+  if (args->flag == SOR_EISENSTAT) return MatTCSweepsEisenstat(S, rows, &sweep, b, x, stream);
   for (PetscInt it = 0; it < args->its; it++) {
     for (int t = 0; t < MATTC_TRIANGLES; t++) {
       const PetscBool second = (PetscBool)(both && t == 1), first = (PetscBool)(it == 0 && args->flag & SOR_ZERO_INITIAL_GUESS), last = (PetscBool)(it == args->its - 1 && (t == 1 || !goes[1]));
@@ -186,6 +201,10 @@ static PetscErrorCode MatTCSweepsLog(const tc_csr_local *rows, const MatTCSORArg
   const PetscInt  first   = args->flag & SOR_ZERO_INITIAL_GUESS ? 1 : 0;
 
   PetscFunctionBegin;
+  if (args->flag == SOR_EISENSTAT) {
+    PetscCall(PetscLogGpuFlops(6.0 * rows->num_rows - 1.0 + 2.0 * (PetscLogDouble)rows->nnz));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
   PetscCall(PetscLogGpuFlops((PetscLogDouble)rows->nnz * (first * (forward + backward) + (args->its - first) * (2.0 * forward + (forward ? 1.0 : 2.0) * backward))));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -193,7 +212,7 @@ static PetscErrorCode MatTCSweepsLog(const tc_csr_local *rows, const MatTCSORArg
 /* With a sequential matrix whose orders are there; `done` is false when the parent has to do it */
 static PetscErrorCode MatTCSweepOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
 {
-  const PetscBool    zero = (PetscBool)((args->flag & SOR_ZERO_INITIAL_GUESS) != 0);
+  const PetscBool    zero = (PetscBool)((args->flag & (SOR_ZERO_INITIAL_GUESS | SOR_EISENSTAT)) != 0);
   MatTCSweeps       *S    = tc->sweeps;
   const tc_backend  *backend;
   const PetscScalar *values;
@@ -243,7 +262,8 @@ static PetscErrorCode MatTCSweepsCan(Mat A, const Mat_AIJTCCUSPARSE *tc, const M
   PetscFunctionBegin;
   *can = PETSC_FALSE;
   if (!backend->sweep || tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_HOST || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1 || args->b == args->x) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->flag != SOR_EISENSTAT && (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->b == args->x) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCIsOnDevice(args->b, &b_there));
   PetscCall(MatTCIsOnDevice(args->x, &x_there));
   *can = (PetscBool)(b_there && x_there);
@@ -303,9 +323,9 @@ PetscErrorCode MatSOR_AIJTCCUSPARSE(Mat A, Vec b, PetscReal omega, MatSORType fl
   Notes:
   The rows of a level, which do not refer to each other, are done at the same time. The levels of both triangles are counted at the first call with a pattern, by the host, in about the time of one of its sweeps; `auto`
   takes the GPU where so many levels are estimated to take less than the host with its copies of the vectors. The results are those of the parent type, bit for bit where PETSc is not compiled to fuse multiplications and
-  additions, whatever is selected. `PCSOR`, and so the smoothers that `PCMG` takes by default, `KSPRICHARDSON` with it, and the local sweeps of a parallel matrix come here.
+  additions, whatever is selected. `PCSOR`, and so the smoothers that `PCMG` takes by default, `KSPRICHARDSON` with it, `PCEISENSTAT`, and the local sweeps of a parallel matrix come here.
 
-  The parent's, on the host, are: Eisenstat's way and `SOR_APPLY_UPPER`; matrices whose diagonal is not stored in full, or has zeros; vectors of the host; matrices that keep no CSR arrays on the GPU, or whose products are left
+  The parent's, on the host, are: `SOR_APPLY_UPPER`, with which `PCEISENSTAT` begins if the guess is not zero; matrices whose diagonal is not stored in full, or has zeros; vectors of the host; matrices that keep no CSR arrays on the GPU, or whose products are left
   to the parent type.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatSOR()`, `PCSOR`, `MatAIJTCCUSPARSESetHostFactors()`

@@ -7,9 +7,9 @@
 /* What PetscSF needs, once for a pattern; collective */
 PetscErrorCode MatTCGhostRowsSetUp(Mat A, MatTCGhosts *G)
 {
-  MatTCGhostRows   *R    = &G->rows;
-  MPI_Comm     comm = PetscObjectComm((PetscObject)A);
-  PetscSFNode *slot;
+  MatTCGhostRows *R    = &G->rows;
+  MPI_Comm        comm = PetscObjectComm((PetscObject)A);
+  PetscSFNode    *slot;
 
   PetscFunctionBegin;
   if (R->sf) PetscFunctionReturn(PETSC_SUCCESS);

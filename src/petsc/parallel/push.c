@@ -3,13 +3,13 @@
 */
 #include "peers.h"
 
-/* What comes now does so behind the last exchange, if that was on another stream */
+/* What comes now does so behind the last exchange; if that was on another stream, which may be gone by now, the device is waited for, as MatTCFollowStream() does */
 PetscErrorCode MatTCPeersBegin(MatTCPeers *P, tc_stream stream)
 {
   tc_status status = TC_OK;
 
   PetscFunctionBegin;
-  if (P->has_stream && P->stream != stream) status = tc_from_backend(P->backend, P->backend->wait(stream, P->stream));
+  if (P->has_stream && P->stream != stream && !P->backend->capturing(stream)) status = tc_from_backend(P->backend, P->backend->drain());
   PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_GPU, "An exchange of elements cannot begin: %s", tc_last_error());
   P->stream     = stream;
   P->has_stream = PETSC_TRUE;
@@ -19,7 +19,8 @@ PetscErrorCode MatTCPeersBegin(MatTCPeers *P, tc_stream stream)
 /* Rows of so many columns, one for each ghost or slot, or elements of a vector by a list, set out, and are waited for if that comes first */
 PetscErrorCode MatTCPeersPush(Mat_AIJTCCUSPARSE *tc, MatTCPeers *P, MatTCWayId w, const int64_t row[], PetscInt columns, Vec v, tc_stream stream)
 {
-  const MatTCWay *way = &P->way[w];
+  const MatTCWay *way  = &P->way[w];
+  tc_sent         sent = {.row = row, .columns = columns, .scalar = MATTC_SCALAR};
   MatTCArray      from;
   tc_status       status = TC_OK;
 
@@ -28,8 +29,9 @@ PetscErrorCode MatTCPeersPush(Mat_AIJTCCUSPARSE *tc, MatTCPeers *P, MatTCWayId w
   if (P->num == 0) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCArrayGet(tc, P->backend, MATTC_STAGE_X, v, MATTC_READ, stream, &from, &status));
   if (status == TC_OK) {
+    sent.from = from.local;
     PetscCall(PetscLogGpuTimeBegin());
-    status = tc_from_backend(P->backend, P->backend->exchange->push(way->targets, P->num, way->most, P->arrived, row, columns, MATTC_SCALAR, from.local, P->at_once ? P->flags : NULL, P->generation, stream));
+    status = tc_from_backend(P->backend, P->backend->exchange->push(way->targets, P->num, way->most, P->arrived, &sent, P->at_once ? P->flags : NULL, P->generation, stream));
     PetscCall(PetscLogGpuTimeEnd());
   }
   PetscCall(MatTCArrayRestore(P->backend, stream, &from, &status));
