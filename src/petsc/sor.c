@@ -263,7 +263,7 @@ static PetscErrorCode MatTCSweepsCan(Mat A, const Mat_AIJTCCUSPARSE *tc, const M
   *can = PETSC_FALSE;
   if (!backend->sweep || tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_HOST || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
   if (args->flag != SOR_EISENSTAT && (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (args->b == args->x) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->b == args->x || (MatTCIsDevicesAlone(A) && !MatTCIsPropagating())) PetscFunctionReturn(PETSC_SUCCESS); /* values that stay the device's alone: see MatTCProductComputesLater() */
   PetscCall(MatTCIsOnDevice(args->b, &b_there));
   PetscCall(MatTCIsOnDevice(args->x, &x_there));
   *can = (PetscBool)(b_there && x_there);
