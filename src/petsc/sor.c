@@ -106,7 +106,8 @@ static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_
   S->faster  = PETSC_FALSE;
   PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
   PetscCall(MatTCHasFullDiagonal(A, tc, &full));
-  if (nodes) S->reason = "PETSc goes through nodes of several rows";
+  if (key.nnz > MATTC_MOST_IDS) S->reason = "more entries than 32-bit ids can name"; /* a full diagonal: no more rows than that, either */
+  else if (nodes) S->reason = "PETSc goes through nodes of several rows";
   else if (!full) S->reason = "an entry on the diagonal is missing";
   else {
     PetscCall(MatTCSweepsOrder(A, S, wanted, stream, &status));
