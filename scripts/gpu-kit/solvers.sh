@@ -190,6 +190,7 @@ stage_solvers() {
   stage_solves
   split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
   split_by_event ex45_gamg_129 ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type gamg "${jacobi[@]}"
+  stage_sweeps
   for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 "${gamg[@]}" -ne "$points"; done
   stage_blocks
   narrow_preconditioner 100
