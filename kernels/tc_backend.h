@@ -185,9 +185,12 @@ typedef struct {
   */
   tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
   /*
-    NULL on the host, these three. Diagonals and places of a pattern whose orders are there, of a square A with a full diagonal; scratch [2 * num_rows]. If one of the values at diagonal [num_rows] is zero, *zero, zero before, is
-    not. One sweep over the rows, see tc_sweep.h. All local. Enqueue
+    NULL on the host, these four. The rows of a square A with columns that ascend by level, in natural order within one, a row's being one more than the highest of the rows that it refers to in the lower or the
+    `upper` triangle: order [num_rows], local. If *num_levels is more than `most`, 1 or more, it was not counted to the end, and `order` is undefined. Waits for the device.
+    Diagonals and places of a pattern whose orders are there, of a square A with a full diagonal; scratch [2 * num_rows]. If one of the values at diagonal [num_rows] is zero, *zero, zero before, is
+    not. One sweep over the rows, see tc_sweep.h. All local. These three enqueue
   */
+  tc_status (*order_rows)(const tc_csr_local *A, int upper, int32_t most, int32_t *order, int32_t *num_levels, tc_stream stream);
   tc_status (*sweep_pattern)(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream);
   tc_status (*find_zero)(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream);
   tc_status (*sweep)(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream);

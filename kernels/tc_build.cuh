@@ -21,6 +21,12 @@ static inline tc_status tc_check_local(const tc_csr_local *A, const char *format
   return TC_OK;
 }
 
+/*
+  order = the numbers 0 ... num - 1 by ascending keys, 0 <= key < most, equal ones in natural order (transpose.cu). keys, order [num]; sorted, numbers [num] and the bytes at `cub` are scratch, which without `cub` are
+  only counted. `name` is for errors
+*/
+tc_status tc_order_by_keys(const char *name, const int32_t *keys, int64_t num, int32_t most, int32_t *sorted, int32_t *numbers, int32_t *order, void *cub, size_t *bytes, cudaStream_t stream);
+
 /* For scans */
 struct tc_plus {
   template <typename T>

@@ -99,13 +99,19 @@ static int bits_of_columns(int32_t num_cols)
   return bits;
 }
 
+/* See tc_build.cuh */
+tc_status tc_order_by_keys(const char *name, const int32_t *keys, int64_t num, int32_t most, int32_t *sorted, int32_t *numbers, int32_t *order, void *cub, size_t *bytes, cudaStream_t stream)
+{
+  if (cub) TC_CALL(tc_launch(name, tc_transpose_number_kernel, blocks_for(num), tc_transpose_threads, stream, num, numbers));
+  return tc_cuda(name, cub::DeviceRadixSort::SortPairs(cub, *bytes, keys, sorted, numbers, order, static_cast<int>(num), 0, bits_of_columns(most), stream));
+}
+
 /* `sorted` and `entry` [nnz] are scratch, and so are the `bytes` at `cub` */
 static tc_status transpose(const tc_csr_local *A, int32_t *t_row_ptr, int32_t *t_col, int32_t *perm, int32_t *sorted, int32_t *entry, void *cub, size_t bytes, cudaStream_t stream)
 {
   constexpr int rows_per_block = tc_transpose_threads / tc_warp_size;
 
-  TC_CALL(tc_launch("tc_transpose_number", tc_transpose_number_kernel, blocks_for(A->nnz), tc_transpose_threads, stream, A->nnz, entry));
-  TC_CALL(tc_cuda("tc_transpose: sort", cub::DeviceRadixSort::SortPairs(cub, bytes, A->col, sorted, entry, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), stream)));
+  TC_CALL(tc_order_by_keys("tc_transpose: sort", A->col, A->nnz, A->num_cols, sorted, entry, perm, cub, &bytes, stream));
   TC_CALL(tc_launch("tc_transpose_row_ptr", tc_transpose_row_ptr_kernel, blocks_for((int64_t)A->num_cols + 1), tc_transpose_threads, stream, A->num_cols, A->nnz, sorted, t_row_ptr));
   TC_CALL(tc_launch("tc_transpose_rows", tc_transpose_rows_kernel, ((int64_t)A->num_rows + rows_per_block - 1) / rows_per_block, tc_transpose_threads, stream, A->num_rows, A->row_ptr, entry));
   return tc_launch("tc_transpose_gather", tc_gather_kernel<int32_t>, blocks_for(A->nnz), tc_transpose_threads, stream, A->nnz, perm, entry, t_col);
@@ -120,7 +126,7 @@ extern "C" tc_status tc_transpose_cuda(const tc_csr_local *A, int32_t *t_row_ptr
   tc_status          status;
 
   if (A->nnz == 0) return tc_cuda("tc_transpose: zeroing", cudaMemsetAsync(t_row_ptr, 0, ((size_t)A->num_cols + 1) * sizeof *t_row_ptr, on));
-  TC_CALL(tc_cuda("tc_transpose: size of scratch", cub::DeviceRadixSort::SortPairs(nullptr, bytes, A->col, t_col, perm, perm, static_cast<int>(A->nnz), 0, bits_of_columns(A->num_cols), on)));
+  TC_CALL(tc_order_by_keys("tc_transpose: size of scratch", A->col, A->nnz, A->num_cols, t_col, perm, perm, nullptr, &bytes, on));
   TC_CALL(tc_memory_take(2 * entries + bytes, &memory, on));
   char *scratch       = static_cast<char *>(memory);
   status              = transpose(A, t_row_ptr, t_col, perm, reinterpret_cast<int32_t *>(scratch), reinterpret_cast<int32_t *>(scratch + entries), scratch + 2 * entries, bytes, on);

@@ -3,7 +3,6 @@
   the large ones, for sanitizers. Exit code 77: no usable device.
 */
 #include "device_bytes.h"
-#include "../src/plan/levels.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +11,15 @@ static const tc_backend *backend;
 
 /* A square matrix: on the diagonal, and at random places up to `reach` away, of which one in `gap` is taken */
 typedef struct {
-  int32_t  n, *row_ptr, *col, *diagonal;
-  int64_t *wide, nnz;
-  void    *val;
+  int32_t n, *row_ptr, *col, *diagonal;
+  int64_t nnz;
+  void   *val;
 } matrix;
 
 static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap)
 {
   const size_t most = (size_t)n * (size_t)(2 * reach + 1);
-  matrix       A    = {.n = n, .row_ptr = bytes_new((size_t)(n + 1) * sizeof *A.row_ptr), .col = bytes_new(most * sizeof *A.col), .diagonal = bytes_new((size_t)n * sizeof *A.diagonal), .wide = bytes_new((size_t)(n + 1) * sizeof *A.wide)};
+  matrix       A    = {.n = n, .row_ptr = bytes_new((size_t)(n + 1) * sizeof *A.row_ptr), .col = bytes_new(most * sizeof *A.col), .diagonal = bytes_new((size_t)n * sizeof *A.diagonal)};
 
   for (int32_t i = 0; i < n; ++i) {
     A.row_ptr[i] = (int32_t)A.nnz;
@@ -30,7 +29,6 @@ static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap
     }
   }
   A.row_ptr[n] = (int32_t)A.nnz;
-  for (int32_t i = 0; i <= n; ++i) A.wide[i] = A.row_ptr[i];
   A.val = numbers_new(scalar, A.nnz);
   for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, number_at(scalar, A.val, k) / 150000); // less than one, so that nothing becomes infinite
   for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * (reach + 1) + 0.125 * (i % 9));
@@ -42,7 +40,6 @@ static void matrix_free(matrix *A)
   free(A->row_ptr);
   free(A->col);
   free(A->diagonal);
-  free(A->wide);
   free(A->val);
 }
 
@@ -85,32 +82,62 @@ static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, con
   free(apart);
 }
 
-/* The pattern as the device has it, from orders of the host; and what place has to be */
+/* The rows by level, in natural order within one; how many levels are there? */
+static int32_t order_on_host(const matrix *A, int upper, int32_t *order)
+{
+  int32_t *level = bytes_new((size_t)A->n * sizeof *level), *next = bytes_new(((size_t)A->n + 2) * sizeof *next), most = 0;
+
+  for (int32_t step = 0; step < A->n; ++step) {
+    const int32_t i = upper ? A->n - 1 - step : step;
+
+    level[i] = 1;
+    for (int32_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
+      const int32_t j = A->col[k];
+
+      if ((upper ? j > i : j < i) && level[j] >= level[i]) level[i] = level[j] + 1;
+    }
+    if (level[i] > most) most = level[i];
+  }
+  for (int32_t l = 0; l <= most + 1; ++l) next[l] = 0;
+  for (int32_t i = 0; i < A->n; ++i) ++next[level[i] + 1];
+  for (int32_t l = 1; l <= most + 1; ++l) next[l] += next[l - 1];
+  for (int32_t i = 0; i < A->n; ++i) order[next[level[i]]++] = i;
+  free(level);
+  free(next);
+  return most;
+}
+
+/* The pattern as the device has it, from orders of its own, which have to be the host's; and what place has to be */
 typedef struct {
   device_bytes     order[2], diagonal, place, scratch;
-  int32_t         *host_order[2], *host_place;
+  int32_t         *host_order[2], *host_place, levels[2];
+  int              counted; // as many levels as there are, and one too many is noticed
   tc_sweep_pattern P;
 } pattern;
 
 static pattern pattern_new(const matrix *A, const tc_csr_local *local)
 {
   const size_t ids = (size_t)A->n * sizeof(int32_t), entries = (size_t)A->nnz * sizeof(int32_t);
-  const tc_csr csr = {.num_rows = A->n, .num_cols = A->n, .row_ptr = A->wide, .col = A->col};
-  int32_t     *at  = bytes_new(ids), *poison = bytes_new(entries), levels;
-  pattern      p   = {.host_place = bytes_new(entries)};
+  int32_t     *at = bytes_new(ids), *poison = bytes_new(entries);
+  pattern      p  = {.host_place = bytes_new(entries)};
 
   for (int64_t k = 0; k < A->nnz; ++k) p.host_place[k] = poison[k] = -7; // that of the diagonal stays
   for (int t = 0; t < 2; ++t) {
+    int32_t num = 0, stopped = 0;
+
     p.host_order[t] = bytes_new(ids);
-    device_check(NULL, tc_levels_order(&csr, t, p.host_order[t], &levels), "levels");
+    p.order[t]      = device_bytes_new(ids, NULL);
+    p.P.order[t]    = (const int32_t *)(void *)p.order[t].local;
+    p.levels[t]     = order_on_host(A, t, p.host_order[t]);
+    if (p.levels[t] > 1) device_check(backend, backend->order_rows(local, t, p.levels[t] - 1, (int32_t *)(void *)p.order[t].local, &stopped, NULL), "order_rows");
+    device_check(backend, backend->order_rows(local, t, p.levels[t], (int32_t *)(void *)p.order[t].local, &num, NULL), "order_rows");
+    p.counted = (t == 0 || p.counted) && num == p.levels[t] && (p.levels[t] == 1 || stopped == p.levels[t]);
     for (int32_t i = 0; i < A->n; ++i) at[p.host_order[t][i]] = i;
     for (int32_t i = 0; i < A->n; ++i) {
       for (int32_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) {
         if (t ? A->col[k] > i : A->col[k] < i) p.host_place[k] = at[A->col[k]];
       }
     }
-    p.order[t]   = device_bytes_new(ids, p.host_order[t]);
-    p.P.order[t] = (const int32_t *)(void *)p.order[t].local;
   }
   p.diagonal   = device_bytes_new(ids, NULL);
   p.place      = device_bytes_new(entries, poison);
@@ -126,7 +153,7 @@ static pattern pattern_new(const matrix *A, const tc_csr_local *local)
 /* Is it what it has to be? Frees it */
 static int pattern_is(pattern *p, const matrix *A)
 {
-  int right = device_bytes_are(&p->diagonal, A->diagonal);
+  int right = device_bytes_are(&p->diagonal, A->diagonal) && p->counted;
 
   right = device_bytes_are(&p->place, p->host_place) && right;
   for (int t = 0; t < 2; ++t) {
@@ -168,7 +195,7 @@ static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, tc_sw
   fact(device_bytes_are(in_place ? &P : &X, x), "sweep", scalar, n, reach, "as the host");
   fact(device_bytes_are(in_place ? &X : &P, in_place ? NULL : before), "sweep", scalar, n, reach, in_place ? "nothing beside it" : "what was before stays");
   fact(device_bytes_are(&S, saved), "sweep", scalar, n, reach, saves ? "what is saved" : "nothing is saved");
-  fact(pattern_is(&p, &A), "sweep_pattern", scalar, n, reach, "diagonals and places");
+  fact(pattern_is(&p, &A), "sweep_pattern", scalar, n, reach, "levels, orders, diagonals and places");
   fact(device_bytes_are(&R, A.row_ptr) && device_bytes_are(&C, A.col) && device_bytes_are(&V, A.val) && device_bytes_are(&B, b), "sweep", scalar, n, reach, "what is read stays");
   for (int t = 0; t < 2; ++t) fact(device_bytes_are(&T[t], NULL), "sweep", scalar, n, reach, "nothing beside scratch");
   matrix_free(&A);

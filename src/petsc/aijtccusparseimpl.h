@@ -23,8 +23,6 @@ enum { MATTC_NUM_OPS = MATOP_ELIMINATE_ZEROS + 1 };
 #define MATTC_SCALAR_IS_OURS (!PetscDefined(USE_COMPLEX) && (PetscDefined(USE_REAL_DOUBLE) || PetscDefined(USE_REAL_SINGLE)))
 #define MATTC_SCALAR         (PetscDefined(USE_REAL_SINGLE) ? TC_SCALAR_F32 : TC_SCALAR_F64)
 
-enum { MATTC_MOST_IDS = INT32_MAX - (1 << 24) }; /* of rows, columns or entries: kernels count some beyond the last one, by thread blocks */
-
 /* Types of dense matrices that MatProduct tells apart: on the host, on the GPU */
 enum { MATTC_NUM_DENSE = 2 };
 

@@ -3,6 +3,10 @@
 */
 #include "aijtccusparseimpl.h"
 
+enum {
+  MOST_IDS = INT32_MAX - (1 << 24) /* kernels count some beyond the last one, by thread blocks */
+};
+
 /* The backend of the matrix as it is now */
 PetscErrorCode MatTCCurrentBackend(Mat A, const MatTCParent *parent, const tc_backend **backend)
 {
@@ -91,7 +95,7 @@ static PetscErrorCode MatTCCheckSupported(Mat A, const Mat_AIJTCCUSPARSE *tc, co
   else if (PetscDefined(USE_COMPLEX)) *reason = "complex scalars are not supported";
   else if (!MATTC_SCALAR_IS_OURS) *reason = "only double and single precision are supported";
   else if (MatTCIsStructureOnly(A)) *reason = "the matrix has no values";
-  else if (largest > MATTC_MOST_IDS) *reason = "more than 2^31 - 2^24 local rows, columns or nonzeros, of which 32-bit ids can name no more";
+  else if (largest > MOST_IDS) *reason = "more than 2^31 - 2^24 local rows, columns or nonzeros, of which 32-bit ids can name no more";
   else *reason = NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -3,7 +3,7 @@
   rows on the host. Here a sweep goes through them on the GPU, by the same operations in the same order, where that is faster.
 */
 #include "aijtccusparseimpl.h"
-#include "../plan/levels.h"
+#include "../plan/sweeps.h"
 
 enum {
   MATTC_TRIANGLES = 2, /* lower, for forward sweeps, and upper */
@@ -13,15 +13,15 @@ enum {
 /* What is known of a sequential matrix */
 struct _MatTCSweeps {
   const tc_backend *backend;
-  tc_key            key;      /* of the pattern */
-  const char       *reason;   /* why the host has to do it; NULL: it has not */
-  PetscBool         faster;   /* is the device, by what sweeps are taken to need? */
-  PetscInt          levels[MATTC_TRIANGLES];
-  void             *memory; /* of the device, NULL: the orders are not there. Of all that follows */
+  tc_key            key;    /* of the pattern */
+  const char       *reason; /* why the parent has to do it; NULL: it has not */
+  PetscBool         slow;   /* has it more levels than the device is faster with? They are not known then */
+  int32_t           most;   /* levels that it may have */
+  int32_t           levels[MATTC_TRIANGLES];
+  void             *memory; /* of the device, NULL: no orders there. Of all that follows */
   tc_sweep_pattern  pattern;
   int32_t          *zero;
-  PetscBool         complete; /* has the device made its part of the pattern? */
-  PetscBool         looked;   /* at the values of that state? */
+  PetscBool         looked; /* at the values of that state? */
   tc_key            values;
   PetscInt64        count; /* of calls that the device has done */
 };
@@ -37,9 +37,8 @@ typedef struct {
 static void MatTCSweepsForget(MatTCSweeps *S)
 {
   if (S->memory) S->backend->release(S->memory);
-  S->memory   = NULL;
-  S->complete = PETSC_FALSE;
-  S->looked   = PETSC_FALSE;
+  S->memory = NULL;
+  S->looked = PETSC_FALSE;
 }
 
 PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **S)
@@ -50,86 +49,68 @@ PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **S)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Orders and levels by the host; if they are wanted or pay, orders into memory of the device that has room for the rest of the pattern */
-static PetscErrorCode MatTCSweepsOrder(Mat A, MatTCSweeps *S, PetscBool wanted, tc_stream stream, tc_status *status)
+/* Orders, diagonals and places, on the device, in one piece of memory; given back where there are more levels than may be */
+static tc_status MatTCSweepsOrder(MatTCSweeps *S, const tc_csr_local *rows, PetscBool wanted, tc_stream stream)
 {
-  MatTCPattern P;
-  int32_t     *order, *memory, levels;
-  size_t       n, nnz;
+  const size_t n    = (size_t)rows->num_rows, nnz = (size_t)rows->nnz;
+  int32_t      left = S->most, *memory;
+  void        *scratch;
+  tc_status    status;
 
-  PetscFunctionBegin;
-  PetscCall(MatTCPatternGetHost(A, &P));
-  n   = (size_t)P.host.num_rows;
-  nnz = (size_t)P.host.row_ptr[n];
-  PetscCall(PetscMalloc1(MATTC_TRIANGLES * n, &order));
-  for (int t = 0; t < MATTC_TRIANGLES && *status == TC_OK; t++) {
-    *status      = tc_levels_order(&P.host, t, order + (size_t)t * n, &levels);
-    S->levels[t] = levels;
+  TC_CALL(tc_from_backend(S->backend, S->backend->alloc(((MATTC_TRIANGLES + 1) * n + nnz + 1) * sizeof(*memory), &S->memory)));
+  memory              = (int32_t *)S->memory;
+  S->pattern.diagonal = memory + MATTC_TRIANGLES * n;
+  S->pattern.place    = S->pattern.diagonal + n;
+  S->zero             = S->pattern.place + nnz;
+  for (int t = 0; t < MATTC_TRIANGLES; t++) {
+    S->pattern.order[t] = memory + (size_t)t * n;
+    TC_CALL(tc_from_backend(S->backend, S->backend->order_rows(rows, t, PetscMax(left, 1), memory + (size_t)t * n, &S->levels[t], stream)));
+    left -= S->levels[t];
+    if (left < 0 && !wanted) {
+      S->slow = PETSC_TRUE;
+      MatTCSweepsForget(S);
+      return TC_OK;
+    }
   }
-  S->faster = (PetscBool)(tc_levels_device_ms((int64_t)n, (int64_t)nnz, (int64_t)S->levels[0] + S->levels[1]) < tc_levels_host_ms((int64_t)n, (int64_t)nnz));
-  wanted    = (PetscBool)(wanted || S->faster);
-  if (*status == TC_OK && wanted) *status = tc_from_backend(S->backend, S->backend->alloc(((MATTC_TRIANGLES + 1) * n + nnz + 1) * sizeof(*memory), &S->memory));
-  if (*status == TC_OK && wanted) {
-    memory              = (int32_t *)S->memory;
-    S->pattern.order[0] = memory;
-    S->pattern.order[1] = memory + n;
-    S->pattern.diagonal = memory + 2 * n;
-    S->pattern.place    = memory + 3 * n;
-    S->zero             = memory + 3 * n + nnz;
-    *status             = tc_from_backend(S->backend, S->backend->upload(memory, order, MATTC_TRIANGLES * n * sizeof(*order), stream));
-    if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->synchronize(stream)); /* the orders are freed */
-    PetscCall(PetscLogCpuToGpu((PetscLogDouble)(MATTC_TRIANGLES * n * sizeof(*order))));
-  }
-  PetscCall(PetscFree(order));
-  PetscCall(MatTCPatternRestore(A, S->backend, &P));
-  PetscFunctionReturn(PETSC_SUCCESS);
+  TC_CALL(tc_from_backend(S->backend, S->backend->take(MATTC_TRIANGLES * n * sizeof(*memory), &scratch, stream)));
+  status = tc_from_backend(S->backend, S->backend->sweep_pattern(rows, &S->pattern, (int32_t *)scratch, stream));
+  (void)S->backend->give(scratch, stream);
+  return status;
 }
 
-/* What the pattern tells, once; orders are there if the device is faster, or wanted anyway */
-static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, PetscBool wanted, tc_stream stream)
+/* What the pattern tells, once; the device's part of it is there afterwards if it is faster, or wanted anyway */
+static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, const tc_key *key, const tc_csr_local *rows, PetscBool wanted, tc_stream stream)
 {
   MatTCSweeps *S;
   PetscInt    *nodes = NULL;
   PetscBool    full;
   tc_status    status = TC_OK;
-  tc_key       key;
 
   PetscFunctionBegin;
-  PetscCall(MatTCGetKey(A, tc, &key));
   if (!tc->sweeps) PetscCall(PetscNew(&tc->sweeps));
   S = tc->sweeps;
-  if (S->backend == backend && MatTCSamePattern(&S->key, &key) && (S->memory || S->reason || !wanted)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (S->backend == backend && MatTCSamePattern(&S->key, key) && (S->memory || S->reason || !wanted)) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCSweepsForget(S);
+  S->backend = NULL;
+  if (backend->capturing(stream)) PetscFunctionReturn(PETSC_SUCCESS); /* then nothing may wait */
   S->backend = backend;
-  S->key     = key;
+  S->key     = *key;
   S->reason  = NULL;
-  S->faster  = PETSC_FALSE;
+  S->slow    = PETSC_FALSE;
+  S->most    = wanted ? INT32_MAX : tc_sweeps_most_levels(rows->num_rows, rows->nnz);
   PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
   PetscCall(MatTCHasFullDiagonal(A, tc, &full));
-  if (key.nnz > MATTC_MOST_IDS) S->reason = "more entries than 32-bit ids can name"; /* a full diagonal: no more rows than that, either */
-  else if (nodes) S->reason = "PETSc goes through nodes of several rows";
+  if (nodes) S->reason = "PETSc goes through nodes of several rows";
   else if (!full) S->reason = "an entry on the diagonal is missing";
-  else {
-    PetscCall(MatTCSweepsOrder(A, S, wanted, stream, &status));
-    if (status != TC_OK) S->reason = "memory";
+  else status = MatTCSweepsOrder(S, rows, wanted, stream);
+  if (status != TC_OK) {
+    MatTCSweepsForget(S);
+    S->reason = "an error of the device";
   }
   if (S->reason) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type: %s\n", status == TC_OK ? S->reason : tc_last_error()));
-  else PetscCall(PetscInfo(A, "aijtccusparse finds %" PetscInt_FMT " and %" PetscInt_FMT " levels of rows for MatSOR()\n", S->levels[0], S->levels[1]));
+  else if (S->slow) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the host, which is taken to be faster from %d levels of rows on\n", (int)S->most + 1));
+  else PetscCall(PetscInfo(A, "aijtccusparse finds %d and %d levels of rows for MatSOR()\n", (int)S->levels[0], (int)S->levels[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* The device's part of the pattern, once */
-static tc_status MatTCSweepsComplete(MatTCSweeps *S, const tc_csr_local *rows, tc_stream stream)
-{
-  void     *scratch;
-  tc_status status;
-
-  if (S->complete) return TC_OK;
-  TC_CALL(tc_from_backend(S->backend, S->backend->take(MATTC_TRIANGLES * (size_t)rows->num_rows * sizeof(int32_t), &scratch, stream)));
-  status      = tc_from_backend(S->backend, S->backend->sweep_pattern(rows, &S->pattern, (int32_t *)scratch, stream));
-  S->complete = (PetscBool)(status == TC_OK);
-  (void)S->backend->give(scratch, stream);
-  return status;
 }
 
 /* Are there zeros on the diagonal, which the parent has something to say about? Once for each state */
@@ -144,7 +125,6 @@ static PetscErrorCode MatTCSweepsLook(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCS
   if (S->looked && S->values.state == key.state && S->values.generation == key.generation && S->values.holder == key.holder) PetscFunctionReturn(PETSC_SUCCESS);
   *usable = PETSC_FALSE;
   if (S->backend->capturing(stream)) PetscFunctionReturn(PETSC_SUCCESS); /* then nothing may wait */
-  if (*status == TC_OK) *status = MatTCSweepsComplete(S, rows, stream);
   if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->zero(S->zero, sizeof(zero), stream));
   if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->find_zero(rows->num_rows, S->pattern.diagonal, MATTC_SCALAR, values, S->zero, stream));
   if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->download(&zero, S->zero, sizeof(zero), stream));
@@ -210,82 +190,92 @@ static PetscErrorCode MatTCSweepsLog(const tc_csr_local *rows, const MatTCSORArg
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* With a sequential matrix whose orders are there; `done` is false when the parent has to do it */
-static PetscErrorCode MatTCSweepOnDevice(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
+/* Has it been found that this pattern is not the device's? */
+static PetscErrorCode MatTCSweepsAreParents(Mat A, const Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, PetscBool *parents)
 {
-  const PetscBool    zero = (PetscBool)((args->flag & (SOR_ZERO_INITIAL_GUESS | SOR_EISENSTAT)) != 0);
-  MatTCSweeps       *S    = tc->sweeps;
+  const MatTCSweeps *S = tc->sweeps;
+  tc_key             key;
+
+  PetscFunctionBegin;
+  *parents = PETSC_FALSE;
+  if (!S || S->backend != backend || !(S->reason || (S->slow && tc->settings.sor != MAT_AIJTCCUSPARSE_SOR_DEVICE))) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetKey(A, tc, &key));
+  *parents = MatTCSamePattern(&S->key, &key);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Is it a sweep that the device could do, with vectors that it has? The host goes through a matrix that it keeps to itself, and values that would stay the device's alone: see MatTCProductComputesLater() */
+static PetscErrorCode MatTCSweepsCan(Mat A, const Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *can)
+{
+  const int         directions = args->flag & MATTC_SWEEPS_OF_OURS & ~SOR_ZERO_INITIAL_GUESS;
+  const tc_backend *backend;
+  PetscBool         b_there, x_there, parents;
+
+  PetscFunctionBegin;
+  *can = PETSC_FALSE;
+  PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
+  if (!backend->sweep || tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_HOST || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc) || (MatTCIsDevicesAlone(A) && !MatTCIsPropagating())) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->flag != SOR_EISENSTAT && (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (args->b == args->x) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCIsOnDevice(args->b, &b_there));
+  PetscCall(MatTCIsOnDevice(args->x, &x_there));
+  PetscCall(MatTCSweepsAreParents(A, tc, backend, &parents));
+  *can = (PetscBool)(b_there && x_there && !parents);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What is prepared is used; x is what it was if that fails */
+static PetscErrorCode MatTCSweepsApply(Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, const tc_csr_local *rows, const PetscScalar *values, tc_stream stream, tc_status *status)
+{
+  const PetscBool   zero    = (PetscBool)((args->flag & (SOR_ZERO_INITIAL_GUESS | SOR_EISENSTAT)) != 0);
+  const tc_backend *backend = tc->sweeps->backend;
+  void             *scratch = NULL;
+  MatTCArray        b, x;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_X, args->b, MATTC_READ, stream, &b, status));
+  PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, args->x, zero ? MATTC_WRITE : MATTC_READ_WRITE, stream, &x, status));
+  PetscCall(PetscLogGpuTimeBegin());
+  if (*status == TC_OK) *status = tc_from_backend(backend, backend->take(4 * (size_t)rows->num_rows * sizeof(*values), &scratch, stream));
+  if (*status == TC_OK) *status = MatTCSweepsRun(tc->sweeps, rows, args, values, b.local, x.local, (PetscScalar *)scratch, stream);
+  if (*status == TC_OK) *status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* values may change there */
+  if (scratch) (void)backend->give(scratch, stream);
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(MatTCArrayRestore(backend, stream, &b, status));
+  PetscCall(MatTCArrayRestore(backend, stream, &x, status));
+  if (*status == TC_OK) PetscCall(MatTCSweepsLog(rows, args));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* With a sequential matrix; `done` is false when the parent has to do it */
+static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
+{
   const tc_backend  *backend;
   const PetscScalar *values;
-  void              *scratch = NULL;
   MatTCPattern       P;
-  MatTCArray         b, x;
   tc_key             key;
   tc_stream          stream;
   tc_status          status = TC_OK;
 
   PetscFunctionBegin;
+  PetscCall(MatTCSweepsCan(A, tc, args, done));
+  if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
   PetscCall(MatTCGetDeviceValues(A, &values));
-  PetscCall(MatTCSweepsLook(A, tc, S, &P.local, values, stream, done, &status));
-  if (*done) {
-    PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_X, args->b, MATTC_READ, stream, &b, &status));
-    PetscCall(MatTCArrayGet(tc, backend, MATTC_STAGE_Z, args->x, zero ? MATTC_WRITE : MATTC_READ_WRITE, stream, &x, &status));
-    PetscCall(PetscLogGpuTimeBegin());
-    if (status == TC_OK) status = tc_from_backend(backend, backend->take(4 * (size_t)P.local.num_rows * sizeof(*values), &scratch, stream));
-    if (status == TC_OK) status = MatTCSweepsRun(S, &P.local, args, values, b.local, x.local, (PetscScalar *)scratch, stream);
-    if (status == TC_OK) status = tc_from_backend(backend, backend->wait(MatTCGetParentStream(), stream)); /* values may change there */
-    if (scratch) (void)backend->give(scratch, stream);
-    PetscCall(PetscLogGpuTimeEnd());
-    PetscCall(MatTCArrayRestore(backend, stream, &b, &status));
-    PetscCall(MatTCArrayRestore(backend, stream, &x, &status));
-    if (status == TC_OK) PetscCall(MatTCSweepsLog(&P.local, args));
-  }
+  if (status == TC_OK) PetscCall(MatTCSweepsPrepare(A, tc, backend, &key, &P.local, (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE), stream));
+  *done = (PetscBool)(status == TC_OK && tc->sweeps->memory && !tc->sweeps->reason);
+  if (*done) PetscCall(MatTCSweepsLook(A, tc, tc->sweeps, &P.local, values, stream, done, &status));
+  if (*done) PetscCall(MatTCSweepsApply(tc, args, &P.local, values, stream, &status));
   PetscCall(MatTCRestoreDeviceValues(A, &values));
   PetscCall(MatTCPatternRestore(A, backend, &P));
   if (status != TC_OK) {
-    *done     = PETSC_FALSE;
-    S->reason = "an error of the device";
+    *done = PETSC_FALSE;
+    if (tc->sweeps) tc->sweeps->reason = "an error of the device";
     PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type until the pattern changes: %s\n", tc_last_error()));
   }
-  if (*done) S->count++;
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Is it a sweep that the device could do, with vectors that it has? The host goes through a matrix that it keeps to itself */
-static PetscErrorCode MatTCSweepsCan(Mat A, const Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, const tc_backend *backend, PetscBool *can)
-{
-  const int directions = args->flag & MATTC_SWEEPS_OF_OURS & ~SOR_ZERO_INITIAL_GUESS;
-  PetscBool b_there, x_there;
-
-  PetscFunctionBegin;
-  *can = PETSC_FALSE;
-  if (!backend->sweep || tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_HOST || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (args->flag != SOR_EISENSTAT && (args->flag & ~MATTC_SWEEPS_OF_OURS || !directions || args->its < 1)) PetscFunctionReturn(PETSC_SUCCESS);
-  if (args->b == args->x || (MatTCIsDevicesAlone(A) && !MatTCIsPropagating())) PetscFunctionReturn(PETSC_SUCCESS); /* values that stay the device's alone: see MatTCProductComputesLater() */
-  PetscCall(MatTCIsOnDevice(args->b, &b_there));
-  PetscCall(MatTCIsOnDevice(args->x, &x_there));
-  *can = (PetscBool)(b_there && x_there);
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArgs *args, PetscBool *done)
-{
-  const PetscBool   wanted = (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE);
-  const tc_backend *backend;
-  tc_stream         stream;
-  PetscBool         can;
-
-  PetscFunctionBegin;
-  *done = PETSC_FALSE;
-  PetscCall(MatTCCurrentBackend(A, tc->parent, &backend));
-  PetscCall(MatTCSweepsCan(A, tc, args, backend, &can));
-  if (!can) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatTCGetCurrentStream(&stream));
-  PetscCall(MatTCSweepsPrepare(A, tc, backend, wanted, stream));
-  if (!tc->sweeps->reason && (wanted || tc->sweeps->faster)) PetscCall(MatTCSweepOnDevice(A, tc, args, done));
+  if (*done) tc->sweeps->count++;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -322,8 +312,8 @@ PetscErrorCode MatSOR_AIJTCCUSPARSE(Mat A, Vec b, PetscReal omega, MatSORType fl
   Level: intermediate
 
   Notes:
-  The rows of a level, which do not refer to each other, are done at the same time. The levels of both triangles are counted at the first call with a pattern, by the host, in about the time of one of its sweeps; `auto`
-  takes the GPU where so many levels are estimated to take less than the host with its copies of the vectors. The results are those of the parent type, bit for bit where PETSc is not compiled to fuse multiplications and
+  The rows of a level, which do not refer to each other, are done at the same time. The levels of both triangles are counted on the GPU at the first call with a pattern; `auto` stops counting, and leaves `MatSOR()` to the
+  host, where there are more than it is estimated to be faster with, its copies of the vectors included. The results are those of the parent type, bit for bit where PETSc is not compiled to fuse multiplications and
   additions, whatever is selected. `PCSOR`, and so the smoothers that `PCMG` takes by default, `KSPRICHARDSON` with it, `PCEISENSTAT`, and the local sweeps of a parallel matrix come here.
 
   The parent's, on the host, are: `SOR_APPLY_UPPER`, with which `PCEISENSTAT` begins if the guess is not zero; matrices whose diagonal is not stored in full, or has zeros; vectors of the host; matrices that keep no CSR arrays on the GPU, or whose products are left
@@ -357,6 +347,7 @@ PetscErrorCode MatTCViewSweeps(Mat A, PetscViewer viewer)
   PetscCall(MatTCContextGet(blocks[0], &tc));
   if (!tc || !tc->sweeps) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->sweeps->reason) PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR() left to %s: %s\n", tc->parent->type, tc->sweeps->reason));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR(): %" PetscInt_FMT " levels of rows forward, %" PetscInt_FMT " backward, by which %s is faster; %" PetscInt64_FMT " calls done on the GPU\n", tc->sweeps->levels[0], tc->sweeps->levels[1], tc->sweeps->faster ? "the GPU" : "the host", tc->sweeps->count));
+  else if (tc->sweeps->slow) PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR() left to the host, which is taken to be faster from %d levels of rows on\n", (int)tc->sweeps->most + 1));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR(): %d levels of rows forward, %d backward; %" PetscInt64_FMT " calls done on the GPU\n", (int)tc->sweeps->levels[0], (int)tc->sweeps->levels[1], tc->sweeps->count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
