@@ -273,6 +273,12 @@ static PetscErrorCode CheckChoice(PetscBool cuda)
     PetscCall(SameBits(A, parents, &s, &same));
     PetscCall(CallsOnDevice(A, &calls));
     PetscCall(MatTestFact((PetscBool)(same && (calls > 0) == (cuda && choices[c].device)), "SOR, %s, nothing asked for: the same bits, by %s", choices[c].name, cuda && choices[c].device ? "the GPU" : "the host"));
+    for (int turn = 0; turn < 2; turn++) {
+      PetscCall(MatAIJTCCUSPARSESetSOR(A, turn ? MAT_AIJTCCUSPARSE_SOR_AUTO : MAT_AIJTCCUSPARSE_SOR_DEVICE));
+      PetscCall(SameBits(A, parents, &s, &same));
+      PetscCall(CallsOnDevice(A, &calls));
+      PetscCall(MatTestFact((PetscBool)(same && (calls > 0) == (cuda && (!turn || choices[c].device))), "SOR, %s, then %s: the same bits, by %s", choices[c].name, turn ? "no more" : "the GPU asked for", calls > 0 ? "the GPU" : "the host"));
+    }
     PetscCall(MatDestroy(&A));
     PetscCall(MatDestroy(&parents));
     tc_matrix_free(&S);

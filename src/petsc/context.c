@@ -119,6 +119,7 @@ PetscErrorCode MatTCSetSettings(Mat_AIJTCCUSPARSE *tc, const MatTCSettings *sett
   PetscFunctionBegin;
   if (tc->settings.spmv != settings->spmv || tc->settings.arithmetic != settings->arithmetic || tc->settings.precision != settings->precision) PetscCall(MatTCContextReset(tc));
   if (tc->settings.spmm != settings->spmm || tc->settings.exact_nonfinite != settings->exact_nonfinite || tc->settings.reorder != settings->reorder) PetscCall(MatTCDenseReset(tc));
+  if (tc->settings.sor != settings->sor) PetscCall(MatTCSweepsDestroy(&tc->sweeps));
   if (tc->settings.exchange != settings->exchange) {
     PetscCall(MatTCPeersDestroy(&tc->peers));
     PetscCall(MatTCPeersDestroy(&tc->block_peers));

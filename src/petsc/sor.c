@@ -330,7 +330,9 @@ PetscErrorCode MatAIJTCCUSPARSESetSOR(Mat A, MatAIJTCCUSPARSESOR sor)
   PetscCall(MatTCGetSettings(A, &tc, &settings));
   PetscValidLogicalCollectiveEnum(A, sor, 2);
   PetscCall(MatTCCheckChoice(A, (int)sor, MatAIJTCCUSPARSESORs));
-  if (tc) tc->settings.sor = sor;
+  if (!tc) PetscFunctionReturn(PETSC_SUCCESS);
+  settings.sor = sor;
+  PetscCall(MatTCSetSettings(tc, &settings));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
