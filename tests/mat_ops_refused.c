@@ -72,13 +72,13 @@ static PetscErrorCode CheckSettings(void)
   for (size_t v = 0; v < PETSC_STATIC_ARRAY_LENGTH(values); v++) {
     const PetscErrorCode ierr[] = {MatAIJTCCUSPARSESetSpMV(ours, (MatAIJTCCUSPARSESpMV)values[v]), MatAIJTCCUSPARSESetSpMM(ours, (MatAIJTCCUSPARSESpMM)values[v]), MatAIJTCCUSPARSESetPrecision(ours, (MatAIJTCCUSPARSEPrecision)values[v]),
                                    MatAIJTCCUSPARSESetArithmetic(ours, (MatAIJTCCUSPARSEArithmetic)values[v]), MatAIJTCCUSPARSESetSpMMReorder(ours, (MatAIJTCCUSPARSEReorder)values[v]),
-                                   MatAIJTCCUSPARSESetExchange(ours, (MatAIJTCCUSPARSEExchange)values[v])};
+                                   MatAIJTCCUSPARSESetExchange(ours, (MatAIJTCCUSPARSEExchange)values[v]), MatAIJTCCUSPARSESetSOR(ours, (MatAIJTCCUSPARSESOR)values[v])};
 
     for (size_t s = 0; s < PETSC_STATIC_ARRAY_LENGTH(ierr); s++) refused += ierr[s] == PETSC_ERR_ARG_OUTOFRANGE;
   }
   PetscCall(PetscPopErrorHandler());
   PetscCall(MatTestSameProduct(ours, plain, &same));
-  PetscCall(MatTestFact((PetscBool)(refused == 18 && same), "settings that there are not: %d of 18 refused, products %s", refused, same ? "right" : "WRONG"));
+  PetscCall(MatTestFact((PetscBool)(refused == 21 && same), "settings that there are not: %d of 21 refused, products %s", refused, same ? "right" : "WRONG"));
   PetscCall(MatDestroy(&ours));
   PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
