@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Turns the results of the GPU kit into docs/gpu-report.json, for programs, and docs/gpu-report.md, for people.
 
-  scripts/gpu-report.py [-o TO] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs
+  scripts/gpu-report.py [-o TO] [-k REPORT] FOLDER ...     the folders that gpu-kit/run.sh wrote its results to; where the report goes, default docs; a gpu-report.json from before
 
 Folders of several runs of one kit make one report; what is told of the machine is the first one's, of a test that ran several times the last one's, which says so if one before failed. Where bench-host.json comes from `tcbench spmv -host` on another machine, a line "host_cpu TAB processor" in environment.txt says so; a line "note TAB text" says what else
 a reader has to know. The sources are the first folder's. A folder of other ones has to say what it is good for all the same, in a line "other_sources TAB text", which the report repeats with their digest.
+
+With -k what no folder has is taken from a report before: tests, which say of which sources they are, solves, and of the rest whole kinds of measurements. What that is good for all the same says a line "kept TAB text".
 """
 import csv
 import json
@@ -86,6 +88,29 @@ def read_report(folders, environment):
             'uses': uses.uses(read_tables(folders, 'uses.tsv'))}
 
 
+def key_of(name, item):
+    """What makes an item of one of the lists the same as another one: of measurements the kind, of solves the solve"""
+    if name == 'tests':
+        return item['name']
+    if name == 'benchmarks':
+        return (item['op'], item['case'], item['ranks'], item['n'], item['precision']) if item['op'] == 'solve' else (item['op'], item.get('device'))
+    return tuple(item.get(part) for part in ('case', 'ranks', 'event', 'use'))
+
+
+def keep(report, before, text):
+    """Adds what the report before has and this one has not"""
+    for name in LISTS:
+        there = {key_of(name, item) for item in report[name]}
+        kept = [item for item in before[name] if key_of(name, item) not in there]
+        if name == 'tests':
+            kept = [item if 'of sources' in item['why'] else item | {'why': f'{item["why"]}; of sources `{before["digest"][:16]}`'} for item in kept]
+        report[name] += kept
+    report['tests'].sort(key=lambda test: test['name'])
+    for name in ('cuda', 'cusparse', 'copy_gbs'):
+        report[name] = report[name] or before[name]
+    report['other_sources'] += [f'{text}: digest `{before["digest"][:16]}`.'] + before['other_sources']
+
+
 def write_json(report, path):
     head = {key: value for key, value in report.items() if key not in LISTS}
     text = json.dumps(head)[:-1]  # one line per test and per benchmark, so that changes can be read
@@ -124,8 +149,11 @@ def write_markdown(report, environment, path):
 
 
 def main():
-    asked = sys.argv[1:3] if sys.argv[1:2] == ['-o'] else []
-    folders, to = sys.argv[1 + len(asked):], asked[1] if len(asked) == 2 else os.path.join(ROOT, 'docs')
+    folders, asked = sys.argv[1:], {}
+    while folders[:1] in (['-o'], ['-k']) and len(folders) > 1:
+        asked[folders[0]] = folders[1]
+        folders = folders[2:]
+    to = asked.get('-o', os.path.join(ROOT, 'docs'))
     if not folders or not all(os.path.isdir(folder) for folder in folders):
         sys.exit(__doc__)
     for folder in folders:
@@ -135,6 +163,10 @@ def main():
     environment = {row[0]: row[1] for row in reversed(told)}
     environment['other_sources'] = other_sources(folders, environment['digest'])
     report = read_report(folders, environment)
+    if '-k' in asked:
+        if 'kept' not in environment:
+            sys.exit(f'no folder says, in a line "kept" of its environment.txt, what {asked["-k"]} is good for all the same')
+        keep(report, read_json(asked['-k']), environment['kept'])
     if report['digest'] != current_digest():
         print('warning: include/, src/ or kernels/ changed since the kit was packed: the report is stale from the start', file=sys.stderr)
     os.makedirs(to, exist_ok=True)
