@@ -171,7 +171,7 @@ static PetscErrorCode TestHelp(DM dm)
   PetscCall(DMCreateMatrix(dm, &A));
   PetscCall(PetscOptionsClearValue(NULL, "-help"));
   PetscHelpPrintf = usual;
-  PetscCall(MatTestFact((PetscBool)(shown == 14), "-help shows %d options of ours, expected 14", shown));
+  PetscCall(MatTestFact((PetscBool)(shown == 15), "-help shows %d options of ours, expected 15", shown));
   PetscCall(MatDestroy(&A));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
