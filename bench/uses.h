@@ -17,6 +17,7 @@ typedef struct {
   Vec          part[2];
   IS           half, odd;
   KSP          ksp;
+  Mat          factor[2]; /* ILU(0), ICC(0), used again */
   PetscInt     on_diagonal; /* entries */
   PetscInt     num_rows, *rows; /* to be zeroed */
 } Use;

@@ -1,45 +1,8 @@
 #include "tc_backend.h"
-#include "tc_device.cuh"
-#include <cuda/atomic>
+#include "tc_waiting.cuh"
 
 constexpr int tc_sweep_threads = 128, tc_most_lanes = 16 /* of a row */, tc_kept_away = 48 * 1024 /* bytes of shared memory, so that four blocks share a multiprocessor */;
 constexpr unsigned tc_nap = 20; // nanoseconds
-
-/* What is where nothing has been computed yet: all bits, which cudaMemset() leaves, a NaN that no operation of the device gives */
-static __device__ __forceinline__ bool tc_is_missing(double x)
-{
-  return __double_as_longlong(x) == -1;
-}
-static __device__ __forceinline__ bool tc_is_missing(float x)
-{
-  return __float_as_int(x) == -1;
-}
-
-/* As the host does it, which fuses nothing */
-static __device__ __forceinline__ double tc_times(double a, double x)
-{
-  return __dmul_rn(a, x);
-}
-static __device__ __forceinline__ float tc_times(float a, float x)
-{
-  return __fmul_rn(a, x);
-}
-static __device__ __forceinline__ double tc_plus(double a, double b)
-{
-  return __dadd_rn(a, b);
-}
-static __device__ __forceinline__ float tc_plus(float a, float b)
-{
-  return __fadd_rn(a, b);
-}
-static __device__ __forceinline__ double tc_over(double a, double b)
-{
-  return __ddiv_rn(a, b);
-}
-static __device__ __forceinline__ float tc_over(float a, float b)
-{
-  return __fdiv_rn(a, b);
-}
 
 template <typename T>
 struct tc_sweep_arrays {
@@ -96,7 +59,7 @@ struct tc_sweep_lane {
   __device__ void look(T *scratch)
   {
     if (!waits) return;
-    x     = cuda::atomic_ref<T, cuda::thread_scope_device>(scratch[place]).load(cuda::memory_order_relaxed);
+    x     = tc_look_at(scratch + place);
     waits = tc_is_missing(x);
   }
 };
@@ -121,7 +84,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
   const int32_t row   = goes ? S.order[place] : 0;
   const int32_t first = S.row_ptr[row], diagonal = S.diagonal[row], last = S.row_ptr[row + 1];
   const unsigned group = (S.lanes == tc_warp_size ? tc_full_warp : (1u << S.lanes) - 1) << first_lane;
-  const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO ? T(0) : S.before[row];
+  const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO || kind == TC_SWEEP_UNIT || kind == TC_SWEEP_UNIT_OVER ? T(0) : S.before[row];
   T             sum = S.b[row];
 
   if (kind == TC_SWEEP_EISENSTAT) sum = tc_plus(sum, -tc_times(tc_times(S.scale, d), old));
@@ -148,12 +111,11 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
         T result;
 
         if (kind == TC_SWEEP_AGAIN && backward) sum = tc_plus(sum, tc_times(d, old));
-        result = tc_times(sum, e);
+        result = kind == TC_SWEEP_UNIT || kind == TC_SWEEP_UNIT_OVER ? sum : tc_times(sum, e);
         if (kind == TC_SWEEP_SECOND || kind == TC_SWEEP_AGAIN) result = S.relax(old, result);
-        if (tc_is_missing(result)) result = T(NAN);
         if (lane == 0) {
-          cuda::atomic_ref<T, cuda::thread_scope_device>(S.scratch[place]).store(result, cuda::memory_order_relaxed);
-          S.x[row] = kind == TC_SWEEP_EISENSTAT ? tc_plus(old, result) : result;
+          tc_hand_over(S.scratch + place, result);
+          S.x[row] = kind == TC_SWEEP_EISENSTAT ? tc_plus(old, result) : kind == TC_SWEEP_UNIT_OVER ? tc_times(result, e) : result;
         }
         goes = false;
       }
@@ -277,6 +239,10 @@ static tc_status sweep_of(const tc_csr_local *A, const tc_sweep *sweep, cudaStre
     return launch<T, TC_SWEEP_SECOND, true>(A, sweep, stream);
   case TC_SWEEP_EISENSTAT:
     return launch<T, TC_SWEEP_EISENSTAT, false>(A, sweep, stream);
+  case TC_SWEEP_UNIT:
+    return (sweep->backward ? launch<T, TC_SWEEP_UNIT, true> : launch<T, TC_SWEEP_UNIT, false>)(A, sweep, stream);
+  case TC_SWEEP_UNIT_OVER:
+    return launch<T, TC_SWEEP_UNIT_OVER, false>(A, sweep, stream);
   default:
     return (sweep->backward ? launch<T, TC_SWEEP_AGAIN, true> : launch<T, TC_SWEEP_AGAIN, false>)(A, sweep, stream);
   }

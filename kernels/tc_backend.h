@@ -6,8 +6,8 @@
 */
 #pragma once
 #include "tc_exchange.h"
+#include "tc_factor.h"
 #include "tc_survey.h"
-#include "tc_sweep.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -148,6 +148,7 @@ typedef struct {
   tc_status (*upload)(void *local, const void *host, size_t bytes, tc_stream stream);
   tc_status (*download)(void *host, const void *local, size_t bytes, tc_stream stream);
   tc_status (*zero)(void *local, size_t bytes, tc_stream stream);
+  tc_status (*copy)(void *local, const void *from, size_t bytes, tc_stream stream); // within the local memory
   /*
     The survey of local rows without values, for products with dense blocks, in two steps. The first only enqueues. What it began has to be ended: the second waits for it,
     and no longer, but not if it has no `rows`, then nothing comes of it but that memory is freed. The list, for release(), may be made by what is enqueued. The rows are
@@ -194,6 +195,12 @@ typedef struct {
   tc_status (*sweep_pattern)(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream);
   tc_status (*find_zero)(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream);
   tc_status (*sweep)(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream);
+  /*
+    NULL on the host, these two, see tc_factor.h. What incomplete factors of a square A with columns that ascend need to know, in *facts, zeros before; mirror [nnz], or NULL if that is not wanted, and then `lone` says
+    nothing. And one, of an A with a full diagonal. All local. Enqueue. Errors: TC_ERR_LIMIT
+  */
+  tc_status (*factor_facts)(const tc_csr_local *A, int32_t *mirror, tc_factor_facts *facts, tc_stream stream);
+  tc_status (*factor)(const tc_csr_local *A, const tc_factor *factor, tc_stream stream);
   /*
     NULL on the host. The blocks on the diagonal of a square A of as many rows as a multiple of bs, one after the other, each by rows, [num_rows bs], 0 where there is no entry. All local, of that scalar. Enqueues
   */

@@ -16,7 +16,9 @@ typedef enum {
   TC_SWEEP_FROM_ZERO, // x = e (b - triangle x): there was nothing before
   TC_SWEEP_SECOND,    // backward behind a forward sweep, whose b less its triangle is saved: x = (1 - omega) x + e (saved - triangle x)
   TC_SWEEP_AGAIN,     // the whole row: forward x = (1 - omega) x + e (b - A x but for d x), backward the same with b - A x + d x
-  TC_SWEEP_EISENSTAT  // forward behind a backward sweep from zero: t = e (b - scale d x - triangle t), x = x + t, with scale = 2 / omega - 1
+  TC_SWEEP_EISENSTAT, // forward behind a backward sweep from zero: t = e (b - scale d x - triangle t), x = x + t, with scale = 2 / omega - 1
+  TC_SWEEP_UNIT,      // x = b - triangle x, of a triangle with ones on its diagonal, whatever is stored there
+  TC_SWEEP_UNIT_OVER  // forward, the same with x times e in the end
 } tc_sweep_kind;
 
 /* What is found out once for a pattern, local */
@@ -33,7 +35,7 @@ typedef struct {
   tc_scalar               scalar;  // of all that follows, local and [num_rows] but val
   const void             *val;     // [nnz]
   const void             *b;       // of the second of two sweeps: what is saved
-  const void             *before;  // x before the sweep; not read if that is from zero, by other rows only if it is TC_SWEEP_AGAIN
+  const void             *before;  // x before the sweep; not read if that is from zero or has ones on its diagonal, by other rows only if it is TC_SWEEP_AGAIN
   void                   *x;       // after it; may be `before`
   void                   *saved;   // of a forward sweep, for the one that goes backward; NULL: not wanted
   void                   *scratch; // undefined before and after

@@ -1,6 +1,6 @@
 /*
   Factors: those of small matrices on the GPU, and incomplete ones of others, are the host's and solve whatever vectors and blocks there are, and wherever the values were
-  changed last; those of large matrices, of matrices that do not want that, incomplete ones whose rows do not wait for each other, and all on the host, are the parent's.
+  changed last; ILU(0) and ICC(0) of larger ones, of matrices that do not want the host's, and where rows do not wait for each other, are the GPU's, of ours; others, and all on the host, are the parent's.
 */
 #include "mat_util.h"
 
@@ -222,21 +222,38 @@ static PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vectors, 
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Is it one that the GPU computes, if the host does not? */
+static PetscErrorCode HasPatternOfMatrix(const Kind *kind, PetscBool *has)
+{
+  PetscBool natural;
+
+  PetscFunctionBeginUser;
+  PetscCall(PetscStrcmp(kind->ordering, MATORDERINGNATURAL, &natural));
+  *has = (PetscBool)(natural && kind->levels == 0 && (kind->type == MAT_FACTOR_ILU || kind->type == MAT_FACTOR_ICC));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Whose factors of a matrix are the host's? */
+typedef struct {
+  PetscBool complete, same_pattern, filled; /* those of ILU(0) and ICC(0), and other incomplete ones */
+} HostFactors;
+
 /*
-  A matrix whose complete factors, and whose incomplete ones, are the host's, or are not: then solving in another order is what they may differ by; `bind`: bound to the CPU. On the GPU the former give the same
-  numbers wherever vectors are, those of the host included, which the parent's do not take.
+  A matrix whose factors are the host's, or are not: then solving in another order is what they may differ by, but for ILU(0), whose bits are the host's where that has no nodes; `bind`: bound to the CPU. On the GPU the
+  former, and ours, give the same numbers wherever vectors are, those of the host included, which the parent's do not take.
 */
-static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], PetscBool complete, PetscBool incomplete, PetscBool bind)
+static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], HostFactors hosts, PetscBool bind)
 {
   const PetscReal tolerance = 1000 * PETSC_MACHINE_EPSILON; /* the condition is below 10, so that two orders may differ by some 30 m of it */
   Mat             ours, plain, block, plain_block, numbers;
-  PetscBool       cuda, block_is_ours;
+  PetscBool       cuda, block_is_ours, nodes;
   PetscInt        m;
   PetscRandom     random;
 
   PetscFunctionBeginUser;
   PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
   PetscCall(Generate(name, size, MATAIJ, &plain, &plain_block));
+  PetscCall(PetscStrcmp(name, "elasticity", &nodes));
   PetscCall(MatIsAIJTCCUSPARSE(block, &block_is_ours));
   PetscCall(MatTestFact(block_is_ours, "%s, %s: the block of a process is ours before there is a product", name, what));
   if (bind) PetscCall(MatBindToCPU(ours, PETSC_TRUE));
@@ -249,11 +266,14 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
   for (size_t k = 0; k < PETSC_STATIC_ARRAY_LENGTH(kinds); k++) {
     Mat               F, expected;
     PetscErrorCodeFn *solve_block;
-    PetscReal         host[2] = {0, 0}, device[2] = {0, 0};
-    const PetscBool   small   = kinds[k].type == MAT_FACTOR_ILU || kinds[k].type == MAT_FACTOR_ICC ? incomplete : complete;
-    PetscBool         so      = PETSC_TRUE, right_solver;
+    PetscReal         host[2] = {0, 0}, device[2] = {0, 0}, bits = 0;
+    const PetscBool   incomplete = (PetscBool)(kinds[k].type == MAT_FACTOR_ILU || kinds[k].type == MAT_FACTOR_ICC);
+    PetscBool         so = PETSC_TRUE, right_solver, same_pattern, small, own;
     MatSolverType     solver;
 
+    PetscCall(HasPatternOfMatrix(&kinds[k], &same_pattern));
+    small = same_pattern ? hosts.same_pattern : incomplete ? hosts.filled : hosts.complete;
+    own   = (PetscBool)(cuda && same_pattern && !small);
     PetscCall(Factor(&kinds[k], block, &F));
     PetscCall(Factor(&kinds[k], plain_block, &expected));
     for (int again = 0; again < 2; again++) { /* the second time with values that were changed where the matrix is */
@@ -263,18 +283,22 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
         PetscCall(Numeric(&kinds[k], block, F));
         PetscCall(Numeric(&kinds[k], plain_block, expected));
       }
-      if (!cuda || small) PetscCall(Solves(F, expected, numbers, VECSEQ, MATSEQDENSE, PETSC_TRUE, &host[again]));
-      if (cuda) PetscCall(Solves(F, expected, numbers, VECSEQCUDA, MATSEQDENSECUDA, (PetscBool)(small || !again), &device[again]));
-      if (cuda && small && device[again] != host[again]) so = PETSC_FALSE;
+      if (!cuda || small || own) PetscCall(Solves(F, expected, numbers, VECSEQ, MATSEQDENSE, PETSC_TRUE, &host[again]));
+      if (cuda) PetscCall(Solves(F, expected, numbers, VECSEQCUDA, MATSEQDENSECUDA, (PetscBool)(small || own || !again), &device[again]));
+      if (cuda && (small || own) && device[again] != host[again]) so = PETSC_FALSE;
+      if (own && !nodes && kinds[k].type == MAT_FACTOR_ILU) {
+        PetscCall(Solves(F, expected, numbers, VECSEQCUDA, MATSEQDENSECUDA, PETSC_FALSE, &bits));
+        if (bits != 0) so = PETSC_FALSE;
+      }
       if (host[again] > tolerance || device[again] > tolerance) so = PETSC_FALSE;
     }
     PetscCall(MatGetOperation(F, MATOP_MAT_SOLVE, &solve_block));
     if (cuda && kinds[k].type == MAT_FACTOR_LU && (solve_block != NULL) != small) so = PETSC_FALSE;
     PetscCall(MatFactorGetSolverType(F, &solver));
-    PetscCall(PetscStrcmp(solver, cuda && !small ? MATSOLVERCUSPARSE : MATSOLVERPETSC, &right_solver));
+    PetscCall(PetscStrcmp(solver, own ? MATSOLVERAIJTCCUSPARSE : cuda && !small ? MATSOLVERCUSPARSE : MATSOLVERPETSC, &right_solver));
     if (!right_solver) so = PETSC_FALSE;
     PetscCall(MatTestFact(so, "%s, %s: %s", name, what, kinds[k].name));
-    if (!so) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  vectors of the host %g, with new values %g, of the GPU %g, %g; factors of %s\n", (double)host[0], (double)host[1], (double)device[0], (double)device[1], solver));
+    if (!so) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  vectors of the host %g, with new values %g, of the GPU %g, %g; to the bits of the host %g; factors of %s\n", (double)host[0], (double)host[1], (double)device[0], (double)device[1], (double)bits, solver));
     PetscCall(MatDestroy(&F));
     PetscCall(MatDestroy(&expected));
   }
@@ -288,17 +312,18 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
 static PetscErrorCode TestByName(const char name[], PetscInt size, MatFactorType type, MatSolverType asked)
 {
   Mat           ours, block, F;
-  PetscBool     cuda, same;
+  PetscBool     cuda, same, host_means;
   MatSolverType solver;
 
   PetscFunctionBeginUser;
   PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
   PetscCall(MatTestIsCUDA(ours, &cuda));
   PetscCall(PetscStrcmp(asked, MATSOLVERPETSC, &same));
-  if (cuda || same) { /* the host has no other */
+  PetscCall(PetscStrcmp(asked, MATSOLVERAIJTCCUSPARSE, &host_means));
+  if (cuda || same || host_means) { /* the host has no other, but knows the name of ours */
     PetscCall(MatGetFactor(block, asked, type, &F));
     PetscCall(MatFactorGetSolverType(F, &solver));
-    PetscCall(PetscStrcmp(solver, asked, &same));
+    PetscCall(PetscStrcmp(solver, host_means && !cuda ? MATSOLVERPETSC : asked, &same));
     PetscCall(MatTestFact(same, "%s: factor of %s, asked for by name: of %s", name, asked, solver));
     PetscCall(MatDestroy(&F));
   }
@@ -306,24 +331,86 @@ static PetscErrorCode TestByName(const char name[], PetscInt size, MatFactorType
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/*
+  Pivots that are too small: what PETSc's host code does about them, error or shift, and none where values are good again. The GPU shifts single pivots itself; for all else the host takes over
+*/
+static PetscErrorCode TestPivots(MatFactorType type, MatFactorShiftType shift, PetscReal first)
+{
+  const Kind     kind      = {"", type, 0, MATORDERINGNATURAL};
+  const PetscBool symmetric = (PetscBool)(type == MAT_FACTOR_ICC);
+  Mat            matrix[2], block[2], F[2], numbers;
+  MatFactorInfo  info;
+  PetscReal      difference[2] = {0, 0};
+  PetscInt       row, m;
+  PetscBool      so = PETSC_TRUE;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatFactorInfoInitialize(&info));
+  info.shifttype   = (PetscReal)shift;
+  info.shiftamount = 0.5;
+  info.zeropivot   = 1e-6;
+  for (int i = 0; i < 2; i++) {
+    PetscCall(Generate("stencil7", 6, i ? MATAIJ : MATAIJTCCUSPARSE, &matrix[i], &block[i]));
+    PetscCall(Factor(&kind, block[i], &F[i]));
+    PetscCall(MatGetOwnershipRange(matrix[i], &row, NULL));
+    PetscCall(MatSetValue(matrix[i], row, row, first, INSERT_VALUES));
+    PetscCall(MatAssemblyBegin(matrix[i], MAT_FINAL_ASSEMBLY));
+    PetscCall(MatAssemblyEnd(matrix[i], MAT_FINAL_ASSEMBLY));
+  }
+  PetscCall(MatGetSize(block[0], &m, NULL));
+  PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, m, COLUMNS, NULL, &numbers));
+  PetscCall(MatSetRandom(numbers, NULL));
+  for (int again = 0; again < 2; again++) {
+    MatFactorError error[2];
+
+    for (int i = 0; i < 2; i++) {
+      if (again) PetscCall(MatShift(matrix[i], 8.0));
+      PetscCall(MatFactorClearError(F[i]));
+      PetscCall(symmetric ? MatCholeskyFactorNumeric(F[i], block[i], &info) : MatLUFactorNumeric(F[i], block[i], &info));
+      PetscCall(MatFactorGetError(F[i], &error[i]));
+    }
+    if (error[0] != error[1] || (again && error[1])) so = PETSC_FALSE;
+    if (!error[0] && !error[1]) PetscCall(Solves(F[0], F[1], numbers, VECSEQ, MATSEQDENSE, PETSC_FALSE, &difference[again]));
+  }
+  if (symmetric ? difference[0] > 1000 * PETSC_MACHINE_EPSILON || difference[1] > 1000 * PETSC_MACHINE_EPSILON : difference[0] != 0 || difference[1] != 0) so = PETSC_FALSE;
+  PetscCall(MatTestFact(so, "%s with a pivot of %g, shift %s", MatFactorTypes[type], (double)first, MatFactorShiftTypes[shift]));
+  if (!so) PetscCall(PetscPrintf(PETSC_COMM_SELF, "  solutions differ by %g, with good values by %g\n", (double)difference[0], (double)difference[1]));
+  for (int i = 0; i < 2; i++) {
+    PetscCall(MatDestroy(&F[i]));
+    PetscCall(MatDestroy(&matrix[i]));
+  }
+  PetscCall(MatDestroy(&numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
+  const HostFactors all = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE}, none = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, complete = {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE}, incomplete = {PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}, filled = {PETSC_FALSE, PETSC_FALSE, PETSC_TRUE};
   PetscMPIInt size;
 
   PetscCall(MatTestBegin(&argc, &args, help));
   PetscCallMPI(MPI_Comm_size(PETSC_COMM_WORLD, &size));
-  PetscCall(TestMatrix("stencil7", 6, "small", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
-  PetscCall(TestMatrix("elasticity", 4, "small", PETSC_TRUE, PETSC_TRUE, PETSC_FALSE));
-  PetscCall(TestMatrix("pairs", 300, "rows that do not wait", PETSC_TRUE, PETSC_FALSE, PETSC_FALSE));
-  PetscCall(TestMatrix("stencil7", 6, "bound to the CPU", PETSC_TRUE, PETSC_TRUE, PETSC_TRUE));
+  PetscCall(TestMatrix("stencil7", 6, "small", all, PETSC_FALSE));
+  PetscCall(TestMatrix("elasticity", 4, "small", all, PETSC_FALSE));
+  PetscCall(TestMatrix("pairs", 300, "rows that do not wait", complete, PETSC_FALSE));
+  PetscCall(TestMatrix("stencil7", 6, "bound to the CPU", all, PETSC_TRUE));
   if (size == 1) { /* else blocks of the former are small, too */
-    PetscCall(TestMatrix("stencil7", 18, "many rows", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
-    PetscCall(TestMatrix("elasticity", 8, "many entries", PETSC_FALSE, PETSC_TRUE, PETSC_FALSE));
+    PetscCall(TestMatrix("stencil7", 18, "many rows", filled, PETSC_FALSE));
+    PetscCall(TestMatrix("elasticity", 8, "many entries", incomplete, PETSC_FALSE));
   }
   PetscCall(TestByName("stencil7", 6, MAT_FACTOR_LU, MATSOLVERCUSPARSE));
   PetscCall(TestByName("pairs", 300, MAT_FACTOR_ILU, MATSOLVERPETSC));
+  PetscCall(TestByName("stencil7", 6, MAT_FACTOR_ILU, MATSOLVERAIJTCCUSPARSE));
+  PetscCall(TestByName("stencil7", 6, MAT_FACTOR_ICC, MATSOLVERAIJTCCUSPARSE));
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_host_factors", "false"));
-  PetscCall(TestMatrix("stencil7", 6, "small, but the parent's", PETSC_FALSE, PETSC_FALSE, PETSC_FALSE));
+  PetscCall(TestMatrix("stencil7", 6, "small, but the GPU's", none, PETSC_FALSE));
+  PetscCall(TestMatrix("elasticity", 4, "small, but the GPU's", none, PETSC_FALSE));
+  for (MatFactorShiftType shift = MAT_SHIFT_NONE; shift <= MAT_SHIFT_INBLOCKS; shift++) {
+    PetscCall(TestPivots(MAT_FACTOR_ILU, shift, 0.0));
+    PetscCall(TestPivots(MAT_FACTOR_ILU, shift, -3.0));
+    PetscCall(TestPivots(MAT_FACTOR_ICC, shift, 0.0));
+    PetscCall(TestPivots(MAT_FACTOR_ICC, shift, -3.0));
+  }
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
   return MatTestEnd();
 }

@@ -8,6 +8,7 @@
 #   solvers    PETSc's tutorials ex45, ex56, ex19 with aijcusparse and aijtccusparse; ours, ex2 with blocks of vectors, ex3 with narrow preconditioners, ex4 with graphs
 #   solves     the first of these alone, not our own tutorials
 #   sweeps     those with PCSOR alone
+#   factors    those with incomplete factors alone
 #   blocks     ex2 alone
 #   uses       usebench: new values and a product, with both types
 #   twogpus    some of them on two processes, where the machine has two GPUs, with the machine's Open MPI, which copies through the host
@@ -350,7 +351,7 @@ for each in "$@"; do
     one_stage "$each" &
     continue
   fi
-  [[ ! $each =~ ^(solvers|solves|sweeps|blocks|uses|twogpus|twoaware|bench)$ ]] || wait
+  [[ ! $each =~ ^(solvers|solves|sweeps|factors|blocks|uses|twogpus|twoaware|bench)$ ]] || wait
   one_stage "$each"
 done
 wait

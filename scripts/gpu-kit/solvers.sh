@@ -132,7 +132,8 @@ graph_convolution() { # file of a graph
 parent_type=aijcusparse
 common=(-ksp_converged_reason -ksp_view_final_residual -ksp_view)
 jacobi=(-mg_levels_ksp_type chebyshev -mg_levels_pc_type jacobi)
-cube_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100 -pc_type jacobi)
+grid_100=(-da_grid_x 100 -da_grid_y 100 -da_grid_z 100)
+cube_100=("${grid_100[@]}" -pc_type jacobi)
 grid_129=(-da_grid_x 129 -da_grid_y 129 -da_grid_z 129)
 cube_129=("${grid_129[@]}" -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
 on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
@@ -159,6 +160,15 @@ stage_sweeps() {
   for np in ${KIT_SOLVER_NP:-1 2}; do compare ex45_mg_sor_129 "$np" ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type mg -pc_mg_levels 5 "${common[@]}"; done
   compare ex56_gamg_sor_24 1 ex56 "${gamg[@]}" -mg_levels_pc_type sor -ne 24 "${common[@]}"
   split_by_event ex45_mg_sor_129 ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type mg -pc_mg_levels 5
+}
+
+# Incomplete factors: PETSc's default, GMRES with ILU(0), of a block for each process, with nothing else asked for; and ICC(0), and elements
+stage_factors() {
+  local np
+  flavour opt
+  for np in ${KIT_SOLVER_NP:-1 2}; do compare ex45_ilu_100 "$np" ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres "${common[@]}"; done
+  compare ex45_icc_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -pc_type icc "${common[@]}"
+  compare ex56_ilu_24 1 ex56 -mat_type -vec_type cuda -ksp_type gmres -pc_type ilu -ksp_rtol 1e-8 -log_stages -ne 24 "${common[@]}"
 }
 
 # Blocks of right-hand sides
@@ -191,6 +201,7 @@ stage_solvers() {
   split_by_event ex45_mg_129 ex45 "${on_grid[@]}" "${cube_129[@]}"
   split_by_event ex45_gamg_129 ex45 "${on_grid[@]}" "${grid_129[@]}" -pc_type gamg "${jacobi[@]}"
   stage_sweeps
+  stage_factors
   for points in 24 49; do split_by_event "ex56_gamg_$points" ex56 "${gamg[@]}" -ne "$points"; done
   stage_blocks
   narrow_preconditioner 100

@@ -250,7 +250,7 @@ PETSC_INTERN PetscErrorCode MatTCHasFullDiagonal(Mat, Mat_AIJTCCUSPARSE *, Petsc
 PETSC_INTERN PetscErrorCode MatShift_AIJTCCUSPARSE(Mat, PetscScalar);
 PETSC_INTERN PetscErrorCode MatDiagonalSet_AIJTCCUSPARSE(Mat, Vec, InsertMode);
 
-/* sor.c */
+/* solve/sor.c */
 PETSC_INTERN PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **);
 PETSC_INTERN PetscErrorCode MatTCViewSweeps(Mat, PetscViewer);
 PETSC_INTERN PetscErrorCode MatSOR_AIJTCCUSPARSE(Mat, Vec, PetscReal, MatSORType, PetscReal, PetscInt, PetscInt, Vec);
@@ -306,7 +306,7 @@ PETSC_INTERN PetscErrorCode MatTCCreateGraphParallel(Mat, const Mat_AIJTCCUSPARS
 PETSC_INTERN PetscErrorCode MatTCHugePagesFrom(Mat);
 PETSC_INTERN void           MatTCHugePagesReset(void);
 
-/* factor.c */
+/* solve/factor.c */
 PETSC_INTERN PetscErrorCode MatTCFactorRegister(void);
 
 /* trial.c */

@@ -5,7 +5,7 @@
 
 #include <petscmat.h>
 #include <petscdevice.h>
-#include <petsc/private/matimpl.h> /* structure_only, which no public function tells, and names for messages */
+#include <petsc/private/matimpl.h> /* structure_only, which no public function tells, what a factor is, and names for messages */
 
 #if PETSC_VERSION_LT(3, 24, 0) || PETSC_VERSION_GE(3, 27, 0)
   #error "aijtccusparse supports the PETSc releases 3.24, 3.25 and 3.26"
@@ -55,6 +55,26 @@ typedef PetscErrorCode (*MatTCCreateSubMatricesFn)(Mat, PetscInt, const IS[], co
 static inline MatTCCreateSubMatricesFn *MatTCCreateSubMatricesMPISlot(Mat A)
 {
   return &A->ops->createsubmatricesmpi;
+}
+
+/* What makes a matrix a factor of that type, which can be asked to take the natural order; no public function does */
+static inline PetscErrorCode MatTCMakeFactor(Mat F, MatFactorType type)
+{
+  PetscFunctionBegin;
+  F->factortype     = type;
+  F->canuseordering = PETSC_TRUE;
+  PetscCall(PetscStrallocpy(MATORDERINGNATURAL, (char **)&F->preferredordering[type]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* It has its numbers, or what another one has to say of them */
+static inline void MatTCFactorIsDone(Mat F, Mat other)
+{
+  F->assembled       = PETSC_TRUE;
+  F->factorerrortype = other ? other->factorerrortype : MAT_FACTOR_NOERROR;
+  if (!other) return;
+  F->factorerror_zeropivot_value = other->factorerror_zeropivot_value;
+  F->factorerror_zeropivot_row   = other->factorerror_zeropivot_row;
 }
 
 /* Is it what a product will give? */

@@ -2,7 +2,7 @@
   Vectors on the wrong side: a host vector with a matrix on the GPU passes through memory of the context for our kernels, and through a temporary CUDA vector for
   the parent's operations, which accept no other. The host backend reads every vector through VecGetArray().
 */
-#include "aijtccusparseimpl.h"
+#include "solve/solve.h"
 
 /* The memory of the stage, at least `bytes` of it */
 static tc_status MatTCStageReserve(const tc_backend *backend, MatTCStage *stage, size_t bytes)
@@ -100,14 +100,7 @@ PetscErrorCode MatTCIsOnDevice(Vec v, PetscBool *device)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A vector as the parent on the GPU wants it: itself, or a CUDA vector over its host array */
-typedef struct {
-  Vec          vec, cuda;
-  MatTCAccess  access;
-  PetscScalar *array;
-} MatTCWrap;
-
-static PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
+PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
 {
   PetscBool    device;
   PetscMemType type;
@@ -125,7 +118,7 @@ static PetscErrorCode MatTCWrapGet(Vec v, MatTCAccess access, MatTCWrap *w)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode MatTCWrapRestore(MatTCWrap *w)
+PetscErrorCode MatTCWrapRestore(MatTCWrap *w)
 {
   const PetscScalar *host;
 

@@ -1,15 +1,36 @@
 /*
-  tc_sweeps - is a device faster than the host with a forward and a backward sweep (tc_sweep.h)?
+  tc_sweeps - what sweeps over the rows of a matrix on a device (tc_sweep.h) need, and whether that is faster there than on the host.
 */
 #pragma once
-#include <stdint.h>
+#include "plan.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* Orders, diagonals and places of a pattern */
+typedef struct {
+  const tc_backend *backend;
+  void             *memory; // of the device, of all that follows; NULL: there is nothing
+  tc_sweep_pattern  pattern;
+  int32_t           levels[2]; // of rows, forward and backward
+} tc_sweep_orders;
+
+/*
+  Those of local rows of a square matrix with a full diagonal and columns that ascend, unless they have more levels in both directions than `most`: then nothing is there afterwards. Waits for the device.
+  Errors: TC_ERR_MEMORY, TC_ERR_DEVICE, and nothing is there
+*/
+tc_status tc_sweep_orders_find(tc_sweep_orders *orders, const tc_backend *backend, const tc_csr_local *rows, int32_t most, tc_stream stream);
+void      tc_sweep_orders_forget(tc_sweep_orders *orders);
+
 /* The most levels of rows, of both sweeps, with which a device is taken to be faster, at most INT32_MAX. On the host two vectors of the device go there and one comes back. */
 int32_t tc_sweeps_most_levels(int64_t num_rows, int64_t nnz);
+
+/* Likewise of the sweep forward alone, of solves with an incomplete factor that has the pattern of the matrix; every tenth comes behind new numbers of the factor */
+int32_t tc_factors_most_levels(int64_t num_rows, int64_t nnz);
+
+/* Likewise of solves by cuSPARSE */
+int32_t tc_factors_most_levels_cusparse(int64_t num_rows, int64_t nnz);
 
 #ifdef __cplusplus
 }

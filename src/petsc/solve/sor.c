@@ -2,8 +2,8 @@
   MatSOR(), which PCSOR, and with it the smoothers that PCMG takes if nobody says otherwise, consist of. The parent (3.26.1) fetches the values of a matrix on the GPU, and both vectors for each sweep, and goes through the
   rows on the host. Here a sweep goes through them on the GPU, by the same operations in the same order, where that is faster.
 */
-#include "aijtccusparseimpl.h"
-#include "../plan/sweeps.h"
+#include "solve.h"
+#include "../../plan/sweeps.h"
 
 enum {
   MATTC_TRIANGLES = 2, /* lower, for forward sweeps, and upper */
@@ -17,10 +17,7 @@ struct _MatTCSweeps {
   const char       *reason; /* why the parent has to do it; NULL: it has not */
   PetscBool         slow;   /* has it more levels than the device is faster with? They are not known then */
   int32_t           most;   /* levels that it may have */
-  int32_t           levels[MATTC_TRIANGLES];
-  void             *memory; /* of the device, NULL: no orders there. Of all that follows */
-  tc_sweep_pattern  pattern;
-  int32_t          *zero;
+  tc_sweep_orders   orders;
   PetscBool         looked; /* at the values of that state? */
   tc_key            values;
   PetscInt64        count; /* of calls that the device has done */
@@ -36,8 +33,7 @@ typedef struct {
 
 static void MatTCSweepsForget(MatTCSweeps *S)
 {
-  if (S->memory) S->backend->release(S->memory);
-  S->memory = NULL;
+  tc_sweep_orders_forget(&S->orders);
   S->looked = PETSC_FALSE;
 }
 
@@ -47,35 +43,6 @@ PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **S)
   if (*S) MatTCSweepsForget(*S);
   PetscCall(PetscFree(*S));
   PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Orders, diagonals and places, on the device, in one piece of memory; given back where there are more levels than may be */
-static tc_status MatTCSweepsOrder(MatTCSweeps *S, const tc_csr_local *rows, PetscBool wanted, tc_stream stream)
-{
-  const size_t n    = (size_t)rows->num_rows, nnz = (size_t)rows->nnz;
-  int32_t      left = S->most, *memory;
-  void        *scratch;
-  tc_status    status;
-
-  TC_CALL(tc_from_backend(S->backend, S->backend->alloc(((MATTC_TRIANGLES + 1) * n + nnz + 1) * sizeof(*memory), &S->memory)));
-  memory              = (int32_t *)S->memory;
-  S->pattern.diagonal = memory + MATTC_TRIANGLES * n;
-  S->pattern.place    = S->pattern.diagonal + n;
-  S->zero             = S->pattern.place + nnz;
-  for (int t = 0; t < MATTC_TRIANGLES; t++) {
-    S->pattern.order[t] = memory + (size_t)t * n;
-    TC_CALL(tc_from_backend(S->backend, S->backend->order_rows(rows, t, PetscMax(left, 1), memory + (size_t)t * n, &S->levels[t], stream)));
-    left -= S->levels[t];
-    if (left < 0 && !wanted) {
-      S->slow = PETSC_TRUE;
-      MatTCSweepsForget(S);
-      return TC_OK;
-    }
-  }
-  TC_CALL(tc_from_backend(S->backend, S->backend->take(MATTC_TRIANGLES * n * sizeof(*memory), &scratch, stream)));
-  status = tc_from_backend(S->backend, S->backend->sweep_pattern(rows, &S->pattern, (int32_t *)scratch, stream));
-  (void)S->backend->give(scratch, stream);
-  return status;
 }
 
 /* What the pattern tells, once; the device's part of it is there afterwards if it is faster, or wanted anyway */
@@ -89,27 +56,24 @@ static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_
   PetscFunctionBegin;
   if (!tc->sweeps) PetscCall(PetscNew(&tc->sweeps));
   S = tc->sweeps;
-  if (S->backend == backend && MatTCSamePattern(&S->key, key) && (S->memory || S->reason || !wanted)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (S->backend == backend && MatTCSamePattern(&S->key, key) && S->key.generation == key->generation && (S->orders.memory || S->reason || !wanted)) PetscFunctionReturn(PETSC_SUCCESS);
   MatTCSweepsForget(S);
   S->backend = NULL;
   if (backend->capturing(stream)) PetscFunctionReturn(PETSC_SUCCESS); /* then nothing may wait */
   S->backend = backend;
   S->key     = *key;
   S->reason  = NULL;
-  S->slow    = PETSC_FALSE;
   S->most    = wanted ? INT32_MAX : tc_sweeps_most_levels(rows->num_rows, rows->nnz);
   PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
   PetscCall(MatTCHasFullDiagonal(A, tc, &full));
   if (nodes) S->reason = "PETSc goes through nodes of several rows";
   else if (!full) S->reason = "an entry on the diagonal is missing";
-  else status = MatTCSweepsOrder(S, rows, wanted, stream);
-  if (status != TC_OK) {
-    MatTCSweepsForget(S);
-    S->reason = "an error of the device";
-  }
+  else status = tc_sweep_orders_find(&S->orders, backend, rows, S->most, stream);
+  if (status != TC_OK) S->reason = "an error of the device";
+  S->slow = (PetscBool)(!S->reason && !S->orders.memory);
   if (S->reason) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type: %s\n", status == TC_OK ? S->reason : tc_last_error()));
   else if (S->slow) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the host, which is taken to be faster from %d levels of rows on\n", (int)S->most + 1));
-  else PetscCall(PetscInfo(A, "aijtccusparse finds %d and %d levels of rows for MatSOR()\n", (int)S->levels[0], (int)S->levels[1]));
+  else PetscCall(PetscInfo(A, "aijtccusparse finds %d and %d levels of rows for MatSOR()\n", (int)S->orders.levels[0], (int)S->orders.levels[1]));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -117,6 +81,7 @@ static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_
 static PetscErrorCode MatTCSweepsLook(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCSweeps *S, const tc_csr_local *rows, const PetscScalar *values, tc_stream stream, PetscBool *usable, tc_status *status)
 {
   int32_t zero = 0;
+  void   *told = NULL;
   tc_key  key;
 
   PetscFunctionBegin;
@@ -125,9 +90,11 @@ static PetscErrorCode MatTCSweepsLook(Mat A, const Mat_AIJTCCUSPARSE *tc, MatTCS
   if (S->looked && S->values.state == key.state && S->values.generation == key.generation && S->values.holder == key.holder) PetscFunctionReturn(PETSC_SUCCESS);
   *usable = PETSC_FALSE;
   if (S->backend->capturing(stream)) PetscFunctionReturn(PETSC_SUCCESS); /* then nothing may wait */
-  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->zero(S->zero, sizeof(zero), stream));
-  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->find_zero(rows->num_rows, S->pattern.diagonal, MATTC_SCALAR, values, S->zero, stream));
-  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->download(&zero, S->zero, sizeof(zero), stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->take(sizeof(zero), &told, stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->zero(told, sizeof(zero), stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->find_zero(rows->num_rows, S->orders.pattern.diagonal, MATTC_SCALAR, values, (int32_t *)told, stream));
+  if (*status == TC_OK) *status = tc_from_backend(S->backend, S->backend->download(&zero, told, sizeof(zero), stream));
+  if (told) (void)S->backend->give(told, stream);
   *usable   = (PetscBool)(*status == TC_OK && !zero);
   S->looked = *usable;
   S->values = key;
@@ -154,7 +121,7 @@ static tc_status MatTCSweepsRun(const MatTCSweeps *S, const tc_csr_local *rows, 
   const PetscBool    goes[MATTC_TRIANGLES] = {(PetscBool)((args->flag & (SOR_FORWARD_SWEEP | SOR_LOCAL_FORWARD_SWEEP)) != 0), (PetscBool)((args->flag & (SOR_BACKWARD_SWEEP | SOR_LOCAL_BACKWARD_SWEEP)) != 0)};
   const PetscBool    both  = (PetscBool)(goes[0] && goes[1]);
   PetscScalar *const saved = scratch + (size_t)rows->num_rows, *const spare = saved + (size_t)rows->num_rows, *const between = spare + (size_t)rows->num_rows;
-  tc_sweep           sweep = {.pattern = &S->pattern, .scalar = MATTC_SCALAR, .val = values, .before = x, .scratch = scratch, .spare = spare, .omega = (double)args->omega, .shift = (double)args->shift};
+  tc_sweep           sweep = {.pattern = &S->orders.pattern, .scalar = MATTC_SCALAR, .val = values, .before = x, .scratch = scratch, .spare = spare, .omega = (double)args->omega, .shift = (double)args->shift};
 
   if (args->flag == SOR_EISENSTAT) return MatTCSweepsEisenstat(S, rows, &sweep, b, x, stream);
   for (PetscInt it = 0; it < args->its; it++) {
@@ -265,7 +232,7 @@ static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArg
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
   PetscCall(MatTCGetDeviceValues(A, &values));
   if (status == TC_OK) PetscCall(MatTCSweepsPrepare(A, tc, backend, &key, &P.local, (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE), stream));
-  *done = (PetscBool)(status == TC_OK && tc->sweeps->memory && !tc->sweeps->reason);
+  *done = (PetscBool)(status == TC_OK && tc->sweeps->orders.memory && !tc->sweeps->reason);
   if (*done) PetscCall(MatTCSweepsLook(A, tc, tc->sweeps, &P.local, values, stream, done, &status));
   if (*done) PetscCall(MatTCSweepsApply(tc, args, &P.local, values, stream, &status));
   PetscCall(MatTCRestoreDeviceValues(A, &values));
@@ -350,6 +317,6 @@ PetscErrorCode MatTCViewSweeps(Mat A, PetscViewer viewer)
   if (!tc || !tc->sweeps) PetscFunctionReturn(PETSC_SUCCESS);
   if (tc->sweeps->reason) PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR() left to %s: %s\n", tc->parent->type, tc->sweeps->reason));
   else if (tc->sweeps->slow) PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR() left to the host, which is taken to be faster from %d levels of rows on\n", (int)tc->sweeps->most + 1));
-  else PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR(): %d levels of rows forward, %d backward; %" PetscInt64_FMT " calls done on the GPU\n", (int)tc->sweeps->levels[0], (int)tc->sweeps->levels[1], tc->sweeps->count));
+  else PetscCall(PetscViewerASCIIPrintf(viewer, "  MatSOR(): %d levels of rows forward, %d backward; %" PetscInt64_FMT " calls done on the GPU\n", (int)tc->sweeps->orders.levels[0], (int)tc->sweeps->orders.levels[1], tc->sweeps->count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

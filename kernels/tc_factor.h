@@ -1,0 +1,46 @@
+/*
+  tc_factor - incomplete factors of a square matrix that have its own pattern, straight from CSR. Plain C.
+
+  L U = A where A has entries, L with ones on its diagonal, which are not stored: ILU(0). Or L D L^T, of the lower triangle of a matrix whose pattern is symmetric: ICC(0). The factor is in the places of the
+  entries of A: L, what is on the diagonal of U, or D, and U, or L^T.
+*/
+#pragma once
+#include "tc_sweep.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What becomes of a pivot that is not as large as it has to be; PETSc's MatFactorShiftType */
+typedef enum {
+  TC_PIVOT_STAYS,        // no larger than `zero`, in absolute terms: it is told
+  TC_PIVOT_SHIFTS,       // that, and `shift` is added to it alone
+  TC_PIVOT_SHIFTS_ALL,   // no larger than `zero` times the sum of what else is in the row: it is told, since all rows would have to be done again
+  TC_PIVOT_SHIFTS_SIGNED // that, or not positive
+} tc_pivot_rule;
+
+/* What is found out of a pattern for factors */
+typedef struct {
+  int32_t longest, lone; // entries of the longest row; does an entry beside the diagonal have none in the other triangle that mirrors it?
+} tc_factor_facts;
+
+enum {
+  TC_FACTOR_LONGEST_ROW = 1024 // entries, of what can be factored
+};
+
+/* What it takes to compute a factor; all arrays local */
+typedef struct {
+  const tc_sweep_pattern *pattern;
+  const int32_t          *mirror;  // [nnz], of each entry the place of that of the other triangle: L D L^T; NULL: L U
+  int32_t                 longest; // tc_factor_facts
+  tc_scalar               scalar;
+  const void             *val;     // [nnz], A
+  void                   *factor;  // [nnz]
+  int32_t                *trouble; // zero before, else zero afterwards if all pivots were as large as they have to be or were shifted
+  tc_pivot_rule           rule;    // of L D L^T not TC_PIVOT_SHIFTS
+  double                  zero, shift;
+} tc_factor;
+
+#ifdef __cplusplus
+}
+#endif

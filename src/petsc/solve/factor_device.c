@@ -1,0 +1,311 @@
+/*
+  Incomplete factors of sequential matrices on the GPU. Those in the pattern of the matrix are computed and solved with there (plan/factors.h): ILU(0), PETSc's default preconditioner, and ICC(0). For all others this object is a
+  shell around a factor of the parent, or of the host, to which it also turns if pivots need what only the host does.
+*/
+#include "solve.h"
+#include "../../plan/factors.h"
+
+#if PetscDefined(HAVE_CUDA)
+
+typedef struct {
+  const tc_backend *backend; /* of `factors` */
+  tc_factors       *factors; /* NULL: another one's after the symbolic factorization */
+  PetscBool         theirs;  /* are the numbers those of `other`? */
+  Mat               other;   /* NULL: none so far */
+  PetscBool         symmetric; /* ICC */
+  IS                rows, cols; /* as factored symbolically, cols NULL with ICC */
+  MatFactorInfo     info;
+  PetscInt64        count; /* of solves on the GPU */
+} MatTCDeviceFactor;
+
+static const char device_factor_name[] = "MatAIJTCCUSPARSE_device_factor";
+
+static PetscErrorCode MatTCDeviceFactorGet(Mat F, MatTCDeviceFactor **D)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectContainerQuery((PetscObject)F, device_factor_name, (void *)D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCDeviceFactorReset(MatTCDeviceFactor *D)
+{
+  PetscFunctionBegin;
+  tc_factors_destroy(D->factors);
+  D->factors = NULL;
+  D->theirs  = PETSC_FALSE;
+  PetscCall(MatDestroy(&D->other));
+  PetscCall(ISDestroy(&D->rows));
+  PetscCall(ISDestroy(&D->cols));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCDeviceFactorDestroy(PetscCtxRt context)
+{
+  MatTCDeviceFactor *D = *(MatTCDeviceFactor **)context;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorReset(D));
+  PetscCall(PetscFree(D));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* The host's factor, or the parent's, as the first one that does not decline */
+static PetscErrorCode MatTCDeviceFactorTurnTo(Mat F, MatTCDeviceFactor *D, Mat A, PetscBool host)
+{
+  MatFactorType type;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetFactorType(F, &type));
+  PetscCall(MatDestroy(&D->other));
+  if (host) PetscCall(MatTCHostFactorCreate(A, type, &D->other));
+  if (!D->other) PetscCall(MatTCParentFactorCreate(A, type, &D->other));
+  PetscCall(D->symmetric ? MatICCFactorSymbolic(D->other, A, D->rows, &D->info) : MatILUFactorSymbolic(D->other, A, D->rows, D->cols, &D->info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+
+/* Numbers of the other one, which may fail as PETSc's do */
+static PetscErrorCode MatTCDeviceFactorComputeOther(Mat F, MatTCDeviceFactor *D, Mat A, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(MatFactorClearError(D->other)); /* of numbers before these */
+  PetscCall(D->symmetric ? MatCholeskyFactorNumeric(D->other, A, info) : MatLUFactorNumeric(D->other, A, info));
+  D->theirs = PETSC_TRUE;
+  MatTCFactorIsDone(F, D->other);
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* What becomes of small pivots. Of ICC none is shifted alone */
+static tc_pivot_rule MatTCPivotRule(const MatFactorInfo *info, PetscBool symmetric)
+{
+  if (info->shifttype == (PetscReal)MAT_SHIFT_NONZERO) return TC_PIVOT_SHIFTS_ALL;
+  if (info->shifttype == (PetscReal)MAT_SHIFT_POSITIVE_DEFINITE) return TC_PIVOT_SHIFTS_SIGNED;
+  return info->shifttype == (PetscReal)MAT_SHIFT_INBLOCKS && !symmetric ? TC_PIVOT_SHIFTS : TC_PIVOT_STAYS;
+}
+
+/* MatLUFactorNumeric() and MatCholeskyFactorNumeric() */
+static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFactorInfo *info)
+{
+  MatTCDeviceFactor *D;
+  const PetscScalar *values;
+  tc_status          status;
+  int                trouble = 0;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  if (!D->factors) {
+    PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(MatTCGetDeviceValues(A, &values));
+  PetscCall(PetscLogGpuTimeBegin());
+  status = tc_factors_compute(D->factors, values, MatTCPivotRule(info, D->symmetric), (double)info->zeropivot, (double)info->shiftamount, &trouble, MatTCGetParentStream());
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(MatTCRestoreDeviceValues(A, &values));
+  D->theirs = PETSC_FALSE;
+  if (status == TC_OK && !trouble) {
+    MatTCFactorIsDone(F, NULL);
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  PetscCall(PetscInfo(A, "aijtccusparse has the host compute these factors: %s\n", trouble ? "a pivot is too small" : tc_last_error()));
+  if (!D->other) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, PETSC_TRUE));
+  PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Can the GPU factor the matrix so, as far as is known before it is asked? */
+static PetscErrorCode MatTCDeviceFactorCan(Mat A, IS rows, IS cols, const MatFactorInfo *info, const tc_backend **backend, PetscBool *can)
+{
+  Mat_AIJTCCUSPARSE *tc;
+  PetscBool          natural, same = PETSC_TRUE, bound;
+
+  PetscFunctionBegin;
+  *can = PETSC_FALSE;
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatBoundToCPU(A, &bound));
+  if (!tc || bound || A->rmap->n == 0 || info->levels > 0 || info->factoronhost || info->solveonhost || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCCurrentBackend(A, tc->parent, backend));
+  PetscCall(ISIdentity(rows, &natural));
+  if (cols) PetscCall(ISIdentity(cols, &same));
+  if ((*backend)->factor && natural && same) PetscCall(MatTCHasFullDiagonal(A, tc, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatTCDeviceFactorSymbolic(Mat F, Mat A, IS rows, IS cols, const MatFactorInfo *info)
+{
+  const PetscScalar *values;
+  MatTCDeviceFactor *D;
+  Mat_AIJTCCUSPARSE *tc;
+  MatTCPattern       P;
+  MatFactorType      type;
+  tc_status          status = TC_OK;
+  PetscBool          can, host;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCall(PetscObjectReference((PetscObject)rows));
+  if (cols) PetscCall(PetscObjectReference((PetscObject)cols));
+  PetscCall(MatTCDeviceFactorReset(D));
+  D->rows = rows;
+  D->cols = cols;
+  D->info = *info;
+  PetscCall(MatTCDeviceFactorCan(A, rows, cols, info, &D->backend, &can));
+  if (can) {
+    PetscCall(MatTCContextGet(A, &tc));
+    PetscCall(MatTCSendToDevice(A, tc, D->backend));
+    PetscCall(MatTCGetDeviceValues(A, &values)); /* with them comes the pattern */
+    PetscCall(MatTCPatternGetLocal(A, D->backend, MatTCGetParentStream(), &P, &status));
+    if (status == TC_OK) status = tc_factors_create(D->backend, &P.local, D->symmetric, MATTC_SCALAR, &D->factors, MatTCGetParentStream());
+    PetscCall(MatTCPatternRestore(A, D->backend, &P));
+    PetscCall(MatTCRestoreDeviceValues(A, &values));
+    if (D->factors) PetscCall(PetscInfo(A, "aijtccusparse factors on the GPU: %d levels of rows forward, %d backward\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1)));
+    else PetscCall(PetscInfo(A, "aijtccusparse leaves factors to %s: %s\n", MATSOLVERCUSPARSE, tc_last_error()));
+  }
+  if (D->factors) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetFactorType(F, &type));
+  PetscCall(MatTCFactorOnHost(A, type, PETSC_TRUE, &host));
+  PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatICCFactorSymbolic_TCDeviceFactor(Mat F, Mat A, IS rows, const MatFactorInfo *info)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorSymbolic(F, A, rows, NULL, info));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Vectors may be anywhere */
+static PetscErrorCode MatTCDeviceFactorSolve(Mat F, Vec b, Vec x, PetscBool transposed)
+{
+  const PetscScalar *from;
+  PetscScalar       *to;
+  MatTCDeviceFactor *D;
+  MatTCWrap          wb, wx;
+  tc_status          status = TC_OK;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCall(MatTCWrapGet(b, MATTC_READ, &wb));
+  PetscCall(MatTCWrapGet(x, MATTC_WRITE, &wx));
+  if (D->theirs) PetscCall(transposed ? MatSolveTranspose(D->other, wb.cuda, wx.cuda) : MatSolve(D->other, wb.cuda, wx.cuda));
+  else {
+    PetscCall(VecGetArrayReadAndMemType(wb.cuda, &from, NULL));
+    PetscCall(VecGetArrayWriteAndMemType(wx.cuda, &to, NULL));
+    PetscCall(PetscLogGpuTimeBegin());
+    status = tc_factors_solve(D->factors, transposed, from, to, MatTCGetParentStream());
+    PetscCall(PetscLogGpuTimeEnd());
+    PetscCall(VecRestoreArrayWriteAndMemType(wx.cuda, &to));
+    PetscCall(VecRestoreArrayReadAndMemType(wb.cuda, &from));
+    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)F->rmap->n));
+    D->count++;
+  }
+  PetscCall(MatTCWrapRestore(&wb));
+  PetscCall(MatTCWrapRestore(&wx));
+  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows: %s", F->rmap->n, tc_last_error());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSolve_TCDeviceFactor(Mat F, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorSolve(F, b, x, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatSolveTranspose_TCDeviceFactor(Mat F, Vec b, Vec x)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorSolve(F, b, x, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* As the parent tells of its own */
+static PetscErrorCode MatGetInfo_TCDeviceFactor(Mat F, MatInfoType flag, MatInfo *info)
+{
+  MatTCDeviceFactor *D;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCall(PetscMemzero(info, sizeof(*info)));
+  if (D->other && (D->theirs || !D->factors)) PetscCall(MatGetInfo(D->other, flag, info));
+  else if (D->factors) {
+    info->block_size        = 1.0;
+    info->nz_allocated      = (PetscLogDouble)tc_factors_nnz(D->factors);
+    info->nz_used           = info->nz_allocated;
+    info->fill_ratio_given  = D->info.fill;
+    info->fill_ratio_needed = 1.0;
+  }
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatView_TCDeviceFactor(Mat F, PetscViewer viewer)
+{
+  MatTCDeviceFactor *D;
+  PetscViewerFormat  format;
+  PetscBool          ascii, others;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  others = (PetscBool)(D->other && (D->theirs || !D->factors));
+  PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
+  PetscCall(PetscViewerGetFormat(viewer, &format));
+  if (others && !(ascii && (format == PETSC_VIEWER_ASCII_INFO || format == PETSC_VIEWER_ASCII_INFO_DETAIL))) PetscCall(MatView(D->other, viewer));
+  if (others || !ascii || !D->factors || (PetscCIEnabled && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, in the pattern of the matrix: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatFactorGetSolverType_TCDeviceFactor(Mat F, MatSolverType *solver)
+{
+  MatTCDeviceFactor *D;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  *solver = MATSOLVERAIJTCCUSPARSE;
+  if (D->other && !D->factors) PetscCall(MatFactorGetSolverType(D->other, solver));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatDestroy_TCDeviceFactor(Mat F)
+{
+  PetscFunctionBegin;
+  PetscCall(PetscObjectComposeFunction((PetscObject)F, "MatFactorGetSolverType_C", NULL));
+  PetscCall(PetscObjectCompose((PetscObject)F, device_factor_name, NULL));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* A factor of a sequential matrix that is not bound to the CPU: ILU or ICC */
+PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, Mat *F)
+{
+  MatTCDeviceFactor *D;
+  PetscBool          symmetric;
+  PetscInt           m, n;
+  VecType            vectors;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetLocalSize(A, &m, &n));
+  PetscCall(MatCreate(PetscObjectComm((PetscObject)A), F));
+  PetscCall(MatSetSizes(*F, m, n, m, n));
+  PetscCall(PetscObjectChangeTypeName((PetscObject)*F, MATSOLVERAIJTCCUSPARSE));
+  PetscCall(MatSetUp(*F));
+  PetscCall(MatSetBlockSizesFromMats(*F, A, A));
+  PetscCall(MatGetVecType(A, &vectors));
+  PetscCall(MatSetVecType(*F, vectors));
+  PetscCall(MatTCMakeFactor(*F, type));
+  PetscCall(PetscNew(&D));
+  symmetric    = (PetscBool)(type == MAT_FACTOR_ICC);
+  D->symmetric = symmetric;
+  PetscCall(PetscObjectContainerCompose((PetscObject)*F, device_factor_name, D, MatTCDeviceFactorDestroy));
+  PetscCall(PetscObjectComposeFunction((PetscObject)*F, "MatFactorGetSolverType_C", MatFactorGetSolverType_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, symmetric ? MATOP_ICCFACTOR_SYMBOLIC : MATOP_ILUFACTOR_SYMBOLIC, symmetric ? (PetscErrorCodeFn *)MatICCFactorSymbolic_TCDeviceFactor : (PetscErrorCodeFn *)MatTCDeviceFactorSymbolic));
+  PetscCall(MatSetOperation(*F, symmetric ? MATOP_CHOLESKY_FACTOR_NUMERIC : MATOP_LUFACTOR_NUMERIC, (PetscErrorCodeFn *)MatFactorNumeric_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_SOLVE, (PetscErrorCodeFn *)MatSolve_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_SOLVE_TRANSPOSE, (PetscErrorCodeFn *)MatSolveTranspose_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_GETINFO, (PetscErrorCodeFn *)MatGetInfo_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_VIEW, (PetscErrorCodeFn *)MatView_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_DESTROY, (PetscErrorCodeFn *)MatDestroy_TCDeviceFactor));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+#endif

@@ -1,0 +1,25 @@
+/*
+  Solves with triangles of a matrix: sweeps of MatSOR(), and factors.
+*/
+#pragma once
+#include "../aijtccusparseimpl.h"
+
+/* vecstage.c. A vector as operations of the GPU want it: itself, or a CUDA vector over its host array */
+typedef struct {
+  Vec          vec, cuda;
+  MatTCAccess  access;
+  PetscScalar *array;
+} MatTCWrap;
+
+PETSC_INTERN PetscErrorCode MatTCWrapGet(Vec, MatTCAccess, MatTCWrap *);
+PETSC_INTERN PetscErrorCode MatTCWrapRestore(MatTCWrap *);
+
+/* factor_host.c */
+PETSC_INTERN PetscErrorCode MatTCHostFactorCreate(Mat, MatFactorType, Mat *);
+
+/* factor_device.c */
+PETSC_INTERN PetscErrorCode MatTCDeviceFactorCreate(Mat, MatFactorType, Mat *);
+
+/* factor.c */
+PETSC_INTERN PetscErrorCode MatTCParentFactorCreate(Mat, MatFactorType, Mat *);
+PETSC_INTERN PetscErrorCode MatTCFactorOnHost(Mat, MatFactorType, PetscBool, PetscBool *);
