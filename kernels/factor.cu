@@ -1,48 +1,6 @@
-#include "tc_backend.h"
-#include "tc_waiting.cuh"
+#include "sweep.cuh"
 
-constexpr int      tc_factor_threads = 128, tc_factor_warps = tc_factor_threads / tc_warp_size;
-constexpr unsigned tc_factor_nap = 20; // nanoseconds
-
-/* Where in ascending columns, of [first, last), is that one? -1: nowhere */
-static __device__ __forceinline__ int32_t tc_find_column(const int32_t *col, int32_t first, int32_t last, int32_t wanted)
-{
-  while (first < last) {
-    const int32_t middle = first + (last - first) / 2, there = col[middle];
-
-    if (there == wanted) return middle;
-    if (there < wanted) first = middle + 1;
-    else last = middle;
-  }
-  return -1;
-}
-
-/*
-  tc_factor_facts_kernel - what factors need to know of a pattern
-
-  Work:   a warp per row
-  Lanes:  consecutive entries
-  Arrays: row_ptr [num_rows + 1]; col, mirror [nnz], the former ascending in a row; facts [1]; all device
-  Writes: mirror, if it is wanted, once, -1 where there is none; facts, zeros before
-  Launch: tc_factor_threads per block, no shared memory.  Needs: sm_70.  Source: -
-*/
-static __global__ void __launch_bounds__(tc_factor_threads) tc_factor_facts_kernel(int32_t num_rows, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, int32_t *__restrict__ mirror, tc_factor_facts *facts)
-{
-  const int64_t row = (blockIdx.x * (int64_t)tc_factor_threads + threadIdx.x) / tc_warp_size;
-  const int     lane = threadIdx.x % tc_warp_size;
-
-  if (row >= num_rows) return;
-  const int32_t first = row_ptr[row], last = row_ptr[row + 1];
-
-  if (lane == 0 && last - first > facts->longest) atomicMax(&facts->longest, last - first);
-  if (!mirror) return;
-  for (int32_t k = first + lane; k < last; k += tc_warp_size) {
-    const int32_t column = col[k], there = tc_find_column(col, row_ptr[column], row_ptr[column + 1], static_cast<int32_t>(row));
-
-    mirror[k] = there;
-    if (there < 0) facts->lone = 1;
-  }
-}
+constexpr int tc_factor_warps = tc_sweep_threads / tc_warp_size;
 
 template <typename T>
 struct tc_factor_arrays {
@@ -59,7 +17,7 @@ struct tc_factor_arrays {
     T x = tc_look_at(from);
 
     while (tc_is_missing(x)) {
-      __nanosleep(tc_factor_nap);
+      __nanosleep(tc_nap);
       x = tc_look_at(from);
     }
     return x;
@@ -72,7 +30,7 @@ struct tc_factor_arrays {
 
     if (!(size <= least)) return pivot;
     if (rule == TC_PIVOT_SHIFTS) return tc_plus(pivot, shift);
-    if (tells) *trouble = 1;
+    if (tells) atomicOr(trouble, TC_FACTOR_PIVOT);
     return pivot;
   }
 };
@@ -94,11 +52,11 @@ static __device__ __forceinline__ T tc_warp_total(T x)
   Arrays: row_ptr [num_rows + 1]; col, mirror, val, factor [nnz], columns ascending in a row; order, diagonal [num_rows]; all device
   Writes: factor, all bits before, once each, an element whole; trouble
   Shared: per warp S.longest numbers and as many columns: the row under way
-  Launch: tc_factor_threads per block.  Needs: sm_70.
+  Launch: tc_sweep_threads per block.  Needs: sm_70.
   Source: the order of operations of L U is MatLUFactorNumeric_SeqAIJ()'s of PETSc; waiting as Liu, Li, Hogg, Duff, Vinter, A synchronization-free algorithm for parallel sparse triangular solves (2016)
 */
 template <typename T, bool symmetric>
-static __global__ void __launch_bounds__(tc_factor_threads) tc_factor_kernel(tc_factor_arrays<T> S)
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_factor_kernel(tc_factor_arrays<T> S)
 {
   extern __shared__ double tc_factor_memory[];
   const int     warp = threadIdx.x / tc_warp_size, lane = threadIdx.x % tc_warp_size;
@@ -124,7 +82,7 @@ static __global__ void __launch_bounds__(tc_factor_threads) tc_factor_kernel(tc_
       bool has_pivot = false;
 
       for (int32_t k = begin + 1 + lane; k - lane < stop || !has_pivot; k += tc_warp_size) {
-        const int32_t j = k < stop ? S.col[k] : INT32_MAX, at = j <= column[length - 1] && !(symmetric && j == row) ? tc_find_column(column, t + 1, length, j) : -1;
+        const int32_t j = k < stop ? S.col[k] : INT32_MAX, at = j <= column[length - 1] && !(symmetric && (j == row || S.mirror[k] < 0)) ? tc_find_column(column, t + 1, length, j) : -1;
 
         if (!has_pivot) multiple = tc_times(value, tc_over(T(1), S.await(S.factor + begin)));
         has_pivot = true;
@@ -137,8 +95,11 @@ static __global__ void __launch_bounds__(tc_factor_threads) tc_factor_kernel(tc_
     if (symmetric) {
       others = tc_plus(others, fabs(value));
       if (lane == 0) {
+        const int32_t there = S.mirror[first + t];
+
         tc_hand_over(S.factor + first + t, multiple);
-        tc_hand_over(S.factor + S.mirror[first + t], multiple);
+        if (there >= 0) tc_hand_over(S.factor + there, multiple);
+        else if (multiple != T(0)) atomicOr(S.trouble, TC_FACTOR_LONE);
       }
     }
     __syncwarp();
@@ -151,29 +112,25 @@ static __global__ void __launch_bounds__(tc_factor_threads) tc_factor_kernel(tc_
 
   if (symmetric) {
     if (lane == 0) tc_hand_over(S.factor + first + own, pivot);
+    for (int32_t k = first + length + lane; k < S.row_ptr[row + 1]; k += tc_warp_size) {
+      if (S.mirror[k] < 0) tc_hand_over(S.factor + k, T(0)); // L has none there
+    }
   } else {
     for (int32_t t = lane; t < length; t += tc_warp_size) tc_hand_over(S.factor + first + t, t == own ? pivot : number[t]);
   }
 }
 
-extern "C" tc_status tc_factor_facts_cuda(const tc_csr_local *A, int32_t *mirror, tc_factor_facts *facts, tc_stream stream)
-{
-  const int64_t blocks = ((int64_t)A->num_rows + tc_factor_warps - 1) / tc_factor_warps;
-
-  return tc_launch("tc_factor_facts", tc_factor_facts_kernel, blocks, tc_factor_threads, static_cast<cudaStream_t>(stream), A->num_rows, A->row_ptr, A->col, mirror, facts);
-}
-
 template <typename T>
 static tc_status factor_of(const tc_csr_local *A, const tc_factor *F, cudaStream_t stream)
 {
-  const tc_factor_arrays<T> S = {A->num_rows, F->longest, A->row_ptr, A->col, F->pattern->order[0], F->pattern->diagonal, F->mirror, static_cast<const T *>(F->val), static_cast<T *>(F->factor), F->trouble, F->rule, static_cast<T>(F->zero), static_cast<T>(F->shift)};
+  const tc_sweep_pattern   *P = F->pattern;
+  const tc_factor_arrays<T> S = {A->num_rows, P->longest, A->row_ptr, A->col, P->order[0], P->diagonal, F->mirror, static_cast<const T *>(F->val), static_cast<T *>(F->factor), F->trouble, F->rule, static_cast<T>(F->zero), static_cast<T>(F->shift)};
   const int64_t             blocks = ((int64_t)A->num_rows + tc_factor_warps - 1) / tc_factor_warps;
-  const size_t              bytes  = (size_t)A->nnz * sizeof(T);
-  const int                 shared = tc_factor_warps * F->longest * (int)(sizeof(T) + sizeof(int32_t));
+  const int                 shared = tc_factor_warps * P->longest * (int)(sizeof(T) + sizeof(int32_t));
 
-  TC_CHECK(F->longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_LIMIT, "tc_factor: a row has %d entries, more than %d", F->longest, TC_FACTOR_LONGEST_ROW);
-  TC_CHECK(cudaMemsetAsync(F->factor, 0xff, bytes, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_factor: %zu bytes could not be set", bytes);
-  return tc_launch_line("tc_factor", F->mirror ? tc_factor_kernel<T, true> : tc_factor_kernel<T, false>, false, blocks, tc_factor_threads, shared, stream, S);
+  TC_CHECK(P->longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_LIMIT, "tc_factor: a row has %d entries, more than %d", P->longest, TC_FACTOR_LONGEST_ROW);
+  TC_CALL(tc_sweep_clear("tc_factor", F->factor, (size_t)A->nnz * sizeof(T), stream));
+  return tc_launch_line("tc_factor", F->mirror ? tc_factor_kernel<T, true> : tc_factor_kernel<T, false>, false, blocks, tc_sweep_threads, shared, stream, S);
 }
 
 extern "C" tc_status tc_factor_cuda(const tc_csr_local *A, const tc_factor *F, tc_stream stream)

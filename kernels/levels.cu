@@ -89,6 +89,44 @@ static __global__ void __launch_bounds__(tc_level_threads) tc_level_kernel(int32
   if (threadIdx.x % tc_warp_size == 0 && mine_last > tc_shared_word(news->highest).load(cuda::memory_order_relaxed)) atomicMax(&news->highest, mine_last);
 }
 
+/*
+  tc_lead_kernel - what sorts the rows of a node is the level of its first row in the direction, before which the last of any other that it refers to comes
+
+  Work:   a thread per row
+  Lanes:  consecutive rows
+  Arrays: level [num_rows], device
+  Writes: level, of all rows but those first ones, which others read
+  Launch: tc_level_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
+static __global__ void __launch_bounds__(tc_level_threads) tc_lead_kernel(int32_t num_rows, int32_t node, int32_t lead, int32_t *level)
+{
+  const int64_t row = blockIdx.x * (int64_t)tc_level_threads + threadIdx.x;
+
+  if (row < num_rows && row % node != lead) level[row] = level[row - row % node + lead];
+}
+
+/*
+  tc_reverse_nodes_kernel - the rows of each node the other way round, where they follow each other
+
+  Work:   a thread per node
+  Lanes:  consecutive nodes
+  Arrays: order [num_nodes node], device
+  Writes: order, in place
+  Launch: tc_level_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
+static __global__ void __launch_bounds__(tc_level_threads) tc_reverse_nodes_kernel(int32_t num_nodes, int32_t node, int32_t *order)
+{
+  const int64_t i = blockIdx.x * (int64_t)tc_level_threads + threadIdx.x;
+
+  if (i >= num_nodes) return;
+  for (int32_t r = 0; r < node / 2; ++r) {
+    const int32_t row = order[i * node + r];
+
+    order[i * node + r]            = order[i * node + node - 1 - r];
+    order[i * node + node - 1 - r] = row;
+  }
+}
+
 /* All of it is scratch but the order */
 struct tc_level_arrays {
   int32_t       *level, *sorted, *numbers;
@@ -112,6 +150,7 @@ struct tc_level_arrays {
 static tc_status order_rows(const tc_csr_local *A, int upper, int32_t most, tc_level_arrays *L, int32_t *order, int32_t *num_levels, cudaStream_t stream)
 {
   const int64_t blocks = ((int64_t)A->num_rows * tc_level_lanes + tc_level_threads - 1) / tc_level_threads;
+  const int32_t node   = A->row_group > 1 ? A->row_group : 1;
   tc_level_news news;
 
   TC_CALL(tc_cuda("tc_order_rows: no levels", cudaMemsetAsync(L->level, 0xff, (size_t)A->num_rows * sizeof *L->level, stream)));
@@ -120,7 +159,11 @@ static tc_status order_rows(const tc_csr_local *A, int upper, int32_t most, tc_l
   TC_CALL(tc_cuda("tc_order_rows: the number of levels", cudaMemcpyAsync(&news, L->news, sizeof news, cudaMemcpyDeviceToHost, stream)));
   TC_CALL(tc_cuda("tc_order_rows: waiting", cudaStreamSynchronize(stream)));
   *num_levels = news.highest;
-  return news.stopped ? TC_OK : tc_order_by_keys("tc_order_rows: sort", L->level, A->num_rows, news.highest + 1, L->sorted, L->numbers, order, L->cub, &L->cub_bytes, stream);
+  if (news.stopped) return TC_OK;
+  if (node > 1) TC_CALL(tc_launch("tc_order_rows", tc_lead_kernel, ((int64_t)A->num_rows + tc_level_threads - 1) / tc_level_threads, tc_level_threads, stream, A->num_rows, node, upper ? node - 1 : 0, L->level));
+  TC_CALL(tc_order_by_keys("tc_order_rows: sort", L->level, A->num_rows, news.highest + 1, L->sorted, L->numbers, order, L->cub, &L->cub_bytes, stream));
+  if (node == 1 || !upper) return TC_OK;
+  return tc_launch("tc_order_rows", tc_reverse_nodes_kernel, ((int64_t)A->num_rows / node + tc_level_threads - 1) / tc_level_threads, tc_level_threads, stream, A->num_rows / node, node, order);
 }
 
 extern "C" tc_status tc_order_rows_cuda(const tc_csr_local *A, int upper, int32_t most, int32_t *order, int32_t *num_levels, tc_stream stream)

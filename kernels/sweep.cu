@@ -1,28 +1,6 @@
-#include "tc_backend.h"
-#include "tc_waiting.cuh"
+#include "sweep.cuh"
 
-constexpr int tc_sweep_threads = 128, tc_most_lanes = 16 /* of a row */, tc_kept_away = 48 * 1024 /* bytes of shared memory, so that four blocks share a multiprocessor */;
-constexpr unsigned tc_nap = 20; // nanoseconds
-
-template <typename T>
-struct tc_sweep_arrays {
-  int32_t        num_rows;
-  const int32_t *row_ptr, *col, *order, *diagonal, *place;
-  const T       *val, *b, *before;
-  T             *x, *scratch, *saved;
-  double         omega;
-  T              shift, scale;
-  bool           plain, in_double; // e = 1 / d
-  int            lanes;            // of a row, a divisor of a warp's
-
-  __device__ T inverse(T d) const { return plain ? tc_over(T(1), d) : tc_over(static_cast<T>(omega), tc_plus(shift, d)); }
-  /* (1 - omega) x + step */
-  __device__ T relax(T old, T step) const
-  {
-    if (in_double) return static_cast<T>(tc_plus(tc_times(1.0 - omega, static_cast<double>(old)), static_cast<double>(step)));
-    return tc_plus(tc_times(T(1) - static_cast<T>(omega), old), step);
-  }
-};
+constexpr int tc_most_lanes = 16; // of a row
 
 /* What a lane has of its row: the entry that is its one of the next ones */
 template <typename T>
@@ -84,7 +62,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
   const int32_t row   = goes ? S.order[place] : 0;
   const int32_t first = S.row_ptr[row], diagonal = S.diagonal[row], last = S.row_ptr[row + 1];
   const unsigned group = (S.lanes == tc_warp_size ? tc_full_warp : (1u << S.lanes) - 1) << first_lane;
-  const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO || kind == TC_SWEEP_UNIT || kind == TC_SWEEP_UNIT_OVER ? T(0) : S.before[row];
+  const T       d = S.val[diagonal], e = S.inverse(d), old = kind == TC_SWEEP_FROM_ZERO || tc_is_unit(kind) ? T(0) : S.before[row];
   T             sum = S.b[row];
 
   if (kind == TC_SWEEP_EISENSTAT) sum = tc_plus(sum, -tc_times(tc_times(S.scale, d), old));
@@ -111,7 +89,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
         T result;
 
         if (kind == TC_SWEEP_AGAIN && backward) sum = tc_plus(sum, tc_times(d, old));
-        result = kind == TC_SWEEP_UNIT || kind == TC_SWEEP_UNIT_OVER ? sum : tc_times(sum, e);
+        result = tc_is_unit(kind) ? sum : tc_times(sum, e);
         if (kind == TC_SWEEP_SECOND || kind == TC_SWEEP_AGAIN) result = S.relax(old, result);
         if (lane == 0) {
           tc_hand_over(S.scratch + place, result);
@@ -121,6 +99,40 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_kernel(tc_sw
       }
     } else __nanosleep(tc_nap);
     __syncwarp();
+  }
+}
+
+/*
+  tc_sweep_facts_kernel - what can be said of a pattern
+
+  Work:   a warp per row
+  Lanes:  consecutive entries
+  Arrays: row_ptr [num_rows + 1]; col, mirror [nnz], the former ascending in a row; facts [1]; all device
+  Writes: mirror, if it is wanted, once; facts
+  Launch: tc_sweep_threads per block, no shared memory.  Needs: sm_70.  Source: -
+*/
+static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_facts_kernel(int32_t num_rows, int32_t node, const int32_t *__restrict__ row_ptr, const int32_t *__restrict__ col, int32_t *__restrict__ mirror, tc_sweep_facts *facts)
+{
+  const int64_t row = (blockIdx.x * (int64_t)tc_sweep_threads + threadIdx.x) / tc_warp_size;
+  const int     lane = threadIdx.x % tc_warp_size;
+
+  if (row >= num_rows) return;
+  const int32_t first = row_ptr[row], length = row_ptr[row + 1] - first;
+  const bool    follows = node > 1 && row % node != 0;
+
+  if (lane == 0 && length > facts->longest) atomicMax(&facts->longest, length);
+  if (follows && first - row_ptr[row - 1] != length) facts->irregular = 1;
+  else if (follows) {
+    for (int32_t k = first + lane; k < first + length; k += tc_warp_size) {
+      if (col[k] != col[k - length]) facts->irregular = 1;
+    }
+  }
+  if (!mirror) return;
+  for (int32_t k = first + lane; k < first + length; k += tc_warp_size) {
+    const int32_t column = col[k], there = tc_find_column(col, row_ptr[column], row_ptr[column + 1], static_cast<int32_t>(row));
+
+    mirror[k] = there;
+    if (there < 0) facts->lone = 1;
   }
 }
 
@@ -184,6 +196,11 @@ static int64_t blocks_for(int64_t threads)
   return (threads + tc_sweep_threads - 1) / tc_sweep_threads;
 }
 
+extern "C" tc_status tc_sweep_facts_cuda(const tc_csr_local *A, int32_t *mirror, tc_sweep_facts *facts, tc_stream stream)
+{
+  return tc_launch("tc_sweep_facts", tc_sweep_facts_kernel, blocks_for((int64_t)A->num_rows * tc_warp_size), tc_sweep_threads, static_cast<cudaStream_t>(stream), A->num_rows, A->row_group, A->row_ptr, A->col, mirror, facts);
+}
+
 extern "C" tc_status tc_sweep_pattern_cuda(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream)
 {
   int32_t *const places[] = {scratch, scratch + A->num_rows};
@@ -216,16 +233,13 @@ static int lanes_for(const tc_csr_local *A)
 template <typename T, tc_sweep_kind kind, bool backward>
 static tc_status launch(const tc_csr_local *A, const tc_sweep *sweep, cudaStream_t stream)
 {
-  const tc_sweep_pattern  *P      = sweep->pattern;
   const size_t             bytes  = (size_t)A->num_rows * sizeof(T);
   const int                lanes  = lanes_for(A);
   const bool               spares = kind == TC_SWEEP_AGAIN && sweep->x == sweep->before; // other rows read it
-  const void              *before = spares ? sweep->spare : sweep->before;
-  const tc_sweep_arrays<T> S      = {A->num_rows, A->row_ptr, A->col, P->order[backward], P->diagonal, P->place, static_cast<const T *>(sweep->val), static_cast<const T *>(sweep->b), static_cast<const T *>(before), static_cast<T *>(sweep->x),
-                                     static_cast<T *>(sweep->scratch), static_cast<T *>(sweep->saved), sweep->omega, static_cast<T>(sweep->shift), static_cast<T>(2.0 / sweep->omega - 1.0), sweep->omega == 1.0 && sweep->shift <= 0.0, sweep->in_double != 0, lanes};
+  const tc_sweep_arrays<T> S      = tc_sweep_arrays_of<T>(A, sweep, spares ? sweep->spare : sweep->before, lanes);
 
   TC_CHECK(!spares || cudaMemcpyAsync(sweep->spare, sweep->before, bytes, cudaMemcpyDeviceToDevice, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be copied", bytes);
-  TC_CHECK(cudaMemsetAsync(sweep->scratch, 0xff, bytes, stream) == cudaSuccess, (cudaGetLastError(), TC_ERR_DEVICE), "tc_sweep: %zu bytes could not be set", bytes);
+  TC_CALL(tc_sweep_clear("tc_sweep", sweep->scratch, bytes, stream));
   return tc_launch_grid("tc_sweep", tc_sweep_kernel<T, kind, backward>, false, dim3((unsigned)blocks_for((int64_t)A->num_rows * lanes)), tc_sweep_threads, lanes == 4 ? 0 : tc_kept_away, stream, S);
 }
 
@@ -248,7 +262,19 @@ static tc_status sweep_of(const tc_csr_local *A, const tc_sweep *sweep, cudaStre
   }
 }
 
+/* Nodes, or single rows with so many entries in a triangle that it pays to subtract what is there before all is (docs/performance-solves.md, "Sweeps") */
+static bool by_nodes(const tc_csr_local *A, const tc_sweep *sweep)
+{
+  constexpr int64_t many = 24;
+
+  if (sweep->kind == TC_SWEEP_AGAIN) return false;
+  return sweep->pattern->node > 1 || (A->nnz - A->num_rows > 2 * many * A->num_rows && sweep->pattern->longest <= TC_SWEEP_NODE_ROOM);
+}
+
 extern "C" tc_status tc_sweep_cuda(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream)
 {
-  return (sweep->scalar == TC_SCALAR_F32 ? sweep_of<float> : sweep_of<double>)(A, sweep, static_cast<cudaStream_t>(stream));
+  const cudaStream_t on = static_cast<cudaStream_t>(stream);
+
+  if (by_nodes(A, sweep)) return tc_sweep_nodes(A, sweep, on);
+  return (sweep->scalar == TC_SCALAR_F32 ? sweep_of<float> : sweep_of<double>)(A, sweep, on);
 }

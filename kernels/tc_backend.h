@@ -186,20 +186,21 @@ typedef struct {
   */
   tc_status (*set_diagonal)(const tc_csr_local *A, tc_scalar scalar, const void *diag, double all, int add, void *val, tc_stream stream);
   /*
-    NULL on the host, these four. The rows of a square A with columns that ascend by level, in natural order within one, a row's being one more than the highest of the rows that it refers to in the lower or the
-    `upper` triangle: order [num_rows], local. If *num_levels is more than `most`, 1 or more, it was not counted to the end, and `order` is undefined. Waits for the device.
+    NULL on the host, these five. What can be said of a square A with columns that ascend, in *facts, zeros before; mirror [nnz]: where the entry is that mirrors each one, -1: nowhere; or NULL if that is not wanted, and then
+    `lone` says nothing. Enqueues. The rows by level, in natural order within one, a row's being one more than the highest of the rows that it refers to in the lower or the `upper` triangle: order [num_rows], local. If
+    A.row_group is more than 1, rows of a node, which share their columns then, stay together, where the first of them in the direction is, the last first if `upper`. If *num_levels is more than `most`, 1 or more, it was
+    not counted to the end, and `order` is undefined. Waits for the device.
     Diagonals and places of a pattern whose orders are there, of a square A with a full diagonal; scratch [2 * num_rows]. If one of the values at diagonal [num_rows] is zero, *zero, zero before, is
     not. One sweep over the rows, see tc_sweep.h. All local. These three enqueue
   */
+  tc_status (*sweep_facts)(const tc_csr_local *A, int32_t *mirror, tc_sweep_facts *facts, tc_stream stream);
   tc_status (*order_rows)(const tc_csr_local *A, int upper, int32_t most, int32_t *order, int32_t *num_levels, tc_stream stream);
   tc_status (*sweep_pattern)(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream);
   tc_status (*find_zero)(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream);
   tc_status (*sweep)(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream);
   /*
-    NULL on the host, these two, see tc_factor.h. What incomplete factors of a square A with columns that ascend need to know, in *facts, zeros before; mirror [nnz], or NULL if that is not wanted, and then `lone` says
-    nothing. And one, of an A with a full diagonal. All local. Enqueue. Errors: TC_ERR_LIMIT
+    NULL on the host, see tc_factor.h. An incomplete factor of an A with a full diagonal. All local. Enqueues. Errors: TC_ERR_LIMIT
   */
-  tc_status (*factor_facts)(const tc_csr_local *A, int32_t *mirror, tc_factor_facts *facts, tc_stream stream);
   tc_status (*factor)(const tc_csr_local *A, const tc_factor *factor, tc_stream stream);
   /*
     NULL on the host. The blocks on the diagonal of a square A of as many rows as a multiple of bs, one after the other, each by rows, [num_rows bs], 0 where there is no entry. All local, of that scalar. Enqueues

@@ -19,24 +19,24 @@ typedef enum {
   TC_PIVOT_SHIFTS_SIGNED // that, or not positive
 } tc_pivot_rule;
 
-/* What is found out of a pattern for factors */
-typedef struct {
-  int32_t longest, lone; // entries of the longest row; does an entry beside the diagonal have none in the other triangle that mirrors it?
-} tc_factor_facts;
-
 enum {
   TC_FACTOR_LONGEST_ROW = 1024 // entries, of what can be factored
+};
+
+/* Why a factor is not to be used, one or both */
+enum {
+  TC_FACTOR_PIVOT = 1, // a pivot is not as large as it has to be, and was not shifted
+  TC_FACTOR_LONE  = 2  // L D L^T: an entry of L that is not zero has none that mirrors it, where L^T could have its own
 };
 
 /* What it takes to compute a factor; all arrays local */
 typedef struct {
   const tc_sweep_pattern *pattern;
-  const int32_t          *mirror;  // [nnz], of each entry the place of that of the other triangle: L D L^T; NULL: L U
-  int32_t                 longest; // tc_factor_facts
+  const int32_t          *mirror;  // [nnz], where the entry is that mirrors each one in the other triangle, -1 if there is none: L D L^T; NULL: L U
   tc_scalar               scalar;
   const void             *val;     // [nnz], A
   void                   *factor;  // [nnz]
-  int32_t                *trouble; // zero before, else zero afterwards if all pivots were as large as they have to be or were shifted
+  int32_t                *trouble; // zero before; some of TC_FACTOR_PIVOT and TC_FACTOR_LONE afterwards
   tc_pivot_rule           rule;    // of L D L^T not TC_PIVOT_SHIFTS
   double                  zero, shift;
 } tc_factor;

@@ -21,8 +21,22 @@ typedef enum {
   TC_SWEEP_UNIT_OVER  // forward, the same with x times e in the end
 } tc_sweep_kind;
 
+/* What can be said of a pattern */
+typedef struct {
+  int32_t longest;   // entries of the longest row
+  int32_t lone;      // does an entry beside the diagonal have none in the other triangle that mirrors it?
+  int32_t irregular; // are there rows of a node, tc_csr_local.row_group of them, that do not share their columns?
+} tc_sweep_facts;
+
+enum {
+  TC_SWEEP_LARGEST_NODE = 6,   // rows
+  TC_SWEEP_NODE_ROOM    = 1536 // rows of a node times entries of the longest row, at most
+};
+
 /* What is found out once for a pattern, local */
 typedef struct {
+  int32_t        node;     // rows that share their columns, and come one after the other in the orders, backwards in that of backward sweeps; 1: none
+  int32_t        longest;  // entries of the longest row
   const int32_t *order[2]; // [num_rows], of forward and of backward sweeps: the row in each place
   int32_t       *diagonal; // [num_rows], where in `col` the diagonal of each row is
   int32_t       *place;    // [nnz], of entries beside the diagonal: the place of the row that the column is, in the order of the sweep that reads what is new there

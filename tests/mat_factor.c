@@ -383,6 +383,36 @@ static PetscErrorCode TestPivots(MatFactorType type, MatFactorShiftType shift, P
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Rows and columns that were made those of the identity, as on boundaries: what is left of them in the pattern is zeros, and where PETSc takes entries out, the pattern is not symmetric */
+static PetscErrorCode TestZeroed(MatFactorType type, PetscBool keep)
+{
+  const Kind kind = {"", type, 0, MATORDERINGNATURAL};
+  Mat        matrix[2], block[2], F[2], numbers;
+  PetscReal  difference;
+  PetscInt   rows[3], first, m;
+
+  PetscFunctionBeginUser;
+  for (int i = 0; i < 2; i++) {
+    PetscCall(Generate("stencil7", 6, i ? MATAIJ : MATAIJTCCUSPARSE, &matrix[i], &block[i]));
+    PetscCall(MatGetOwnershipRange(matrix[i], &first, NULL));
+    for (PetscInt r = 0; r < 3; r++) rows[r] = first + 2 * r + 1;
+    PetscCall(MatSetOption(matrix[i], MAT_KEEP_NONZERO_PATTERN, keep));
+    PetscCall(MatZeroRowsColumns(matrix[i], 3, rows, 2.5, NULL, NULL));
+    PetscCall(Factor(&kind, block[i], &F[i]));
+  }
+  PetscCall(MatGetSize(block[0], &m, NULL));
+  PetscCall(MatCreateSeqDense(PETSC_COMM_SELF, m, COLUMNS, NULL, &numbers));
+  PetscCall(MatSetRandom(numbers, NULL));
+  PetscCall(Solves(F[0], F[1], numbers, VECSEQ, MATSEQDENSE, PETSC_TRUE, &difference));
+  PetscCall(MatTestFact(difference <= 1000 * PETSC_MACHINE_EPSILON, "%s with rows and columns of the identity%s: solutions differ by %g", MatFactorTypes[type], keep ? ", all entries kept" : "", (double)difference));
+  for (int i = 0; i < 2; i++) {
+    PetscCall(MatDestroy(&F[i]));
+    PetscCall(MatDestroy(&matrix[i]));
+  }
+  PetscCall(MatDestroy(&numbers));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 int main(int argc, char **args)
 {
   const HostFactors all = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE}, none = {PETSC_FALSE, PETSC_FALSE, PETSC_FALSE}, complete = {PETSC_TRUE, PETSC_FALSE, PETSC_FALSE}, incomplete = {PETSC_FALSE, PETSC_TRUE, PETSC_TRUE}, filled = {PETSC_FALSE, PETSC_FALSE, PETSC_TRUE};
@@ -410,6 +440,10 @@ int main(int argc, char **args)
     PetscCall(TestPivots(MAT_FACTOR_ILU, shift, -3.0));
     PetscCall(TestPivots(MAT_FACTOR_ICC, shift, 0.0));
     PetscCall(TestPivots(MAT_FACTOR_ICC, shift, -3.0));
+  }
+  for (int keep = 0; keep < 2; keep++) {
+    PetscCall(TestZeroed(MAT_FACTOR_ILU, (PetscBool)keep));
+    PetscCall(TestZeroed(MAT_FACTOR_ICC, (PetscBool)keep));
   }
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
   return MatTestEnd();

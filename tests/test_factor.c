@@ -24,6 +24,24 @@ static int32_t find(const matrix *A, int32_t row, int32_t column)
   return -1;
 }
 
+static void find_mirrors(matrix *A)
+{
+  for (int32_t i = 0; i < A->n; ++i) {
+    for (int32_t k = A->row_ptr[i]; k < A->row_ptr[i + 1]; ++k) A->mirror[k] = find(A, A->col[k], i);
+  }
+}
+
+/* Are there rows of a node, so many of them, that do not share their columns? */
+static int32_t irregular(const matrix *A, int32_t node)
+{
+  for (int32_t i = 0; node > 1 && i < A->n; ++i) {
+    const int32_t first = A->row_ptr[i], length = A->row_ptr[i + 1] - first;
+
+    if (i % node != 0 && (first - A->row_ptr[i - 1] != length || memcmp(A->col + first, A->col + first - length, (size_t)length * sizeof *A->col) != 0)) return 1;
+  }
+  return 0;
+}
+
 static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap)
 {
   const size_t most = (size_t)n * (size_t)(2 * reach + 1);
@@ -42,9 +60,7 @@ static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap
   for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, k % 11 == 5 ? 0.0 : number_at(scalar, A.val, k) / 150000); // less than one; some entries are zeros
   for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * (reach + 1) + 0.125 * (i % 9));
   A.mirror = bytes_new((size_t)A.nnz * sizeof *A.mirror);
-  for (int32_t i = 0; i < n; ++i) {
-    for (int32_t k = A.row_ptr[i]; k < A.row_ptr[i + 1]; ++k) A.mirror[k] = find(&A, A.col[k], i);
-  }
+  find_mirrors(&A);
   return A;
 }
 
@@ -71,7 +87,7 @@ static double pivot_of(const tc_factor *F, double pivot, double others, int *tro
 
   if (!((F->rule == TC_PIVOT_SHIFTS_SIGNED ? pivot : fabs(pivot)) <= least)) return pivot;
   if (F->rule == TC_PIVOT_SHIFTS) return rounded(F->scalar, pivot + rounded(F->scalar, F->shift));
-  *trouble = 1;
+  *trouble |= TC_FACTOR_PIVOT;
   return pivot;
 }
 
@@ -93,12 +109,13 @@ static void factor_on_host(const matrix *A, const tc_factor *F, int symmetric, v
       const double  value = row[r], multiple = value == 0 ? value : rounded(scalar, value * rounded(scalar, 1.0 / number_at(scalar, factor, A->diagonal[r])));
 
       for (int32_t q = A->diagonal[r] + 1; value != 0 && q < A->row_ptr[r + 1]; ++q) {
-        if (symmetric ? A->col[q] < i : !isnan(row[A->col[q]])) row[A->col[q]] = rounded(scalar, row[A->col[q]] - rounded(scalar, (symmetric ? value : multiple) * number_at(scalar, factor, q)));
+        if (symmetric ? A->col[q] < i && A->mirror[q] >= 0 : !isnan(row[A->col[q]])) row[A->col[q]] = rounded(scalar, row[A->col[q]] - rounded(scalar, (symmetric ? value : multiple) * number_at(scalar, factor, q)));
       }
       if (symmetric) {
         if (value != 0) row[i] = rounded(scalar, row[i] - rounded(scalar, value * multiple));
         others = rounded(scalar, others + fabs(value));
-        set_number(scalar, factor, A->mirror[k], multiple);
+        if (A->mirror[k] >= 0) set_number(scalar, factor, A->mirror[k], multiple);
+        else if (multiple != 0) *trouble |= TC_FACTOR_LONE;
       }
       row[r] = multiple;
     }
@@ -106,6 +123,9 @@ static void factor_on_host(const matrix *A, const tc_factor *F, int symmetric, v
     pivot  = pivot_of(F, row[i], others, trouble);
     row[i] = pivot;
     for (int32_t k = first; k < last; ++k) set_number(scalar, factor, k, row[A->col[k]]);
+    for (int32_t k = last; k < A->row_ptr[i + 1]; ++k) {
+      if (A->mirror[k] < 0) set_number(scalar, factor, k, 0);
+    }
   }
   free(row);
 }
@@ -120,7 +140,7 @@ typedef struct {
 static there there_new(tc_scalar scalar, const matrix *A)
 {
   const size_t          ids = (size_t)A->n * sizeof(int32_t), entries = (size_t)A->nnz * sizeof(int32_t);
-  const tc_factor_facts none = {0, 0};
+  const tc_sweep_facts none = {0, 0, 0};
   const int32_t         no   = 0;
   there             D    = {.local = {.num_rows = A->n, .num_cols = A->n, .nnz = A->nnz}};
   device_bytes          scratch = device_bytes_new(2 * ids, NULL);
@@ -143,6 +163,8 @@ static there there_new(tc_scalar scalar, const matrix *A)
     D.pattern.order[t] = (const int32_t *)(void *)D.order[t].local;
     device_check(backend, backend->order_rows(&D.local, t, INT32_MAX, (int32_t *)(void *)D.order[t].local, &levels, NULL), "order_rows");
   }
+  D.pattern.node     = 1;
+  D.pattern.longest  = A->longest;
   D.pattern.diagonal = (int32_t *)(void *)D.diagonal.local;
   D.pattern.place    = (int32_t *)(void *)D.place.local;
   device_check(backend, backend->sweep_pattern(&D.local, &D.pattern, (int32_t *)(void *)scratch.local, NULL), "sweep_pattern");
@@ -167,8 +189,8 @@ static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, int s
 {
   matrix          A        = matrix_new(scalar, n, reach, gap);
   void           *expected = bytes_new(bytes_of(scalar, A.nnz));
-  tc_factor       F        = {.longest = A.longest, .scalar = scalar, .rule = rule, .zero = 0x1p-20, .shift = 0x1p-10};
-  tc_factor_facts facts    = {A.longest, 0};
+  tc_factor       F        = {.scalar = scalar, .rule = rule, .zero = 0x1p-20, .shift = 0x1p-10};
+  tc_sweep_facts  facts    = {A.longest, 0, irregular(&A, 1 + n % 3)};
   int32_t         told;
   int             trouble;
   there       D;
@@ -180,44 +202,57 @@ static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, int s
   F.factor  = D.factor.local;
   F.trouble = (int32_t *)(void *)D.trouble.local;
   F.mirror  = symmetric ? (const int32_t *)(void *)D.mirror.local : NULL;
-  device_check(backend, backend->factor_facts(&D.local, symmetric ? (int32_t *)(void *)D.mirror.local : NULL, (tc_factor_facts *)(void *)D.facts.local, NULL), "factor_facts");
-  fact(device_bytes_are(&D.facts, &facts), "factor_facts", scalar, n, reach, "the longest row, and nothing is alone");
+  D.local.row_group = 1 + n % 3;
+  device_check(backend, backend->sweep_facts(&D.local, symmetric ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
+  fact(device_bytes_are(&D.facts, &facts), "sweep_facts", scalar, n, reach, "the longest row, nothing is alone, and do rows share their columns?");
   device_check(backend, backend->factor(&D.local, &F, NULL), "factor");
   factor_on_host(&A, &F, symmetric, expected, &trouble);
   told = trouble;
   fact(device_bytes_are(&D.trouble, &told), "factor", scalar, n, reach, trouble ? "small pivots are told" : "no small pivots");
   fact(device_bytes_are(&D.factor, expected), "factor", scalar, n, reach, symmetric ? "L D L^T as the host" : "L U as the host");
-  fact(device_bytes_are(&D.mirror, symmetric ? A.mirror : NULL), "factor_facts", scalar, n, reach, "mirrors");
+  fact(device_bytes_are(&D.mirror, symmetric ? A.mirror : NULL), "sweep_facts", scalar, n, reach, "mirrors");
   fact(there_is(&D, &A), "factor", scalar, n, reach, "what is read stays");
   matrix_free(&A);
   free(expected);
 }
 
-/* An entry without another in the other triangle is found; and without a mirror nobody looks */
+/* Entries without others in the other triangle are found; in the lower one they are in the way of L D L^T, unless they are zeros; without a mirror nobody looks */
 static void check_lone(tc_scalar scalar, int32_t n)
 {
-  matrix A = matrix_new(scalar, n, 1, 1);
+  for (int way = 0; way < 3; ++way) {
+    matrix          A        = matrix_new(scalar, n, 1, 1);
+    void           *expected = bytes_new(bytes_of(scalar, A.nnz));
+    tc_factor       F        = {.scalar = scalar, .rule = TC_PIVOT_STAYS};
+    tc_sweep_facts  facts    = {3, way > 0, 0};
+    int32_t         told;
+    int             trouble;
+    there           D;
 
-  for (int wanted = 0; wanted < 2; ++wanted) {
-    const tc_factor_facts facts = {3, wanted};
-    int32_t              *col   = bytes_new((size_t)A.nnz * sizeof *col);
-    there             D;
-    int                   right;
-
-    memcpy(col, A.col, (size_t)A.nnz * sizeof *col);
     A.col[A.row_ptr[n / 2 + 1] - 1] = n - 1; // in place of the column beside the diagonal
-    D = there_new(scalar, &A);
-    device_check(backend, backend->factor_facts(&D.local, wanted ? (int32_t *)(void *)D.mirror.local : NULL, (tc_factor_facts *)(void *)D.facts.local, NULL), "factor_facts");
-    right = device_bytes_are(&D.facts, &facts);
-    right = there_is(&D, &A) && right;
-    device_bytes_are(&D.mirror, NULL);
-    device_bytes_are(&D.trouble, NULL);
-    device_bytes_are(&D.factor, NULL);
-    fact(right, "factor_facts", scalar, n, 1, wanted ? "one is alone" : "nobody asks");
-    memcpy(A.col, col, (size_t)A.nnz * sizeof *col);
-    free(col);
+    find_mirrors(&A);
+    set_number(scalar, A.val, A.row_ptr[n / 2 + 1], way == 1 ? 0.5 : 0.0);
+    D         = there_new(scalar, &A);
+    F.pattern = &D.pattern;
+    F.val     = D.val.local;
+    F.factor  = D.factor.local;
+    F.trouble = (int32_t *)(void *)D.trouble.local;
+    F.mirror  = (const int32_t *)(void *)D.mirror.local;
+    device_check(backend, backend->sweep_facts(&D.local, way > 0 ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
+    fact(device_bytes_are(&D.facts, &facts), "sweep_facts", scalar, n, 1, way > 0 ? "some are alone" : "nobody asks");
+    if (way > 0) {
+      device_check(backend, backend->factor(&D.local, &F, NULL), "factor");
+      factor_on_host(&A, &F, 1, expected, &trouble);
+      told = trouble;
+      fact(trouble == (way == 1 ? TC_FACTOR_LONE : 0) && device_bytes_are(&D.trouble, &told), "factor", scalar, n, 1, way == 1 ? "one alone is in the way" : "zeros are not");
+      fact(device_bytes_are(&D.factor, expected), "factor", scalar, n, 1, "L D L^T as the host, but for what is alone");
+    }
+    fact(device_bytes_are(&D.mirror, way > 0 ? A.mirror : NULL), "sweep_facts", scalar, n, 1, "mirrors");
+    fact(there_is(&D, &A), "sweep_facts", scalar, n, 1, "what is read stays");
+    if (way == 0) device_bytes_are(&D.trouble, NULL);
+    if (way == 0) device_bytes_are(&D.factor, NULL);
+    matrix_free(&A);
+    free(expected);
   }
-  matrix_free(&A);
 }
 
 /* Values that hold the bits of what is not there yet: nobody waits for ever, and rows in front of them are as they have to be */
@@ -226,7 +261,7 @@ static void check_nan(tc_scalar scalar, int32_t n, int symmetric)
   matrix       A    = matrix_new(scalar, n, 2, 1);
   const size_t size = bytes_of(scalar, 1);
   void        *expected = bytes_new(bytes_of(scalar, A.nnz)), *found = bytes_new(bytes_of(scalar, A.nnz));
-  tc_factor    F        = {.longest = A.longest, .scalar = scalar, .rule = TC_PIVOT_STAYS};
+  tc_factor    F        = {.scalar = scalar, .rule = TC_PIVOT_STAYS};
   there    D;
   int          trouble, right;
   const int32_t at = A.row_ptr[n / 2];
@@ -239,7 +274,7 @@ static void check_nan(tc_scalar scalar, int32_t n, int symmetric)
   F.factor  = D.factor.local;
   F.trouble = (int32_t *)(void *)D.trouble.local;
   F.mirror  = symmetric ? (const int32_t *)(void *)D.mirror.local : NULL;
-  device_check(backend, backend->factor_facts(&D.local, symmetric ? (int32_t *)(void *)D.mirror.local : NULL, (tc_factor_facts *)(void *)D.facts.local, NULL), "factor_facts");
+  device_check(backend, backend->sweep_facts(&D.local, symmetric ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
   device_check(backend, backend->factor(&D.local, &F, NULL), "factor");
   device_check(backend, backend->download(found, D.factor.local, bytes_of(scalar, A.nnz), NULL), "download");
   right = isnan(number_at(scalar, found, A.diagonal[n / 2])) && isnan(number_at(scalar, found, A.diagonal[n - 1]));

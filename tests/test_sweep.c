@@ -9,29 +9,35 @@
 
 static const tc_backend *backend;
 
-/* A square matrix: on the diagonal, and at random places up to `reach` away, of which one in `gap` is taken */
+/* A square matrix of nodes of so many rows, which share their columns: a node refers to itself, and at random to those up to `reach` away, of which one in `gap` is taken */
 typedef struct {
-  int32_t n, *row_ptr, *col, *diagonal;
+  int32_t n, node, longest, *row_ptr, *col, *diagonal;
   int64_t nnz;
   void   *val;
 } matrix;
 
-static matrix matrix_new(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap)
+static matrix matrix_new(tc_scalar scalar, int32_t nodes, int32_t reach, int32_t gap, int32_t node)
 {
-  const size_t most = (size_t)n * (size_t)(2 * reach + 1);
-  matrix       A    = {.n = n, .row_ptr = bytes_new((size_t)(n + 1) * sizeof *A.row_ptr), .col = bytes_new(most * sizeof *A.col), .diagonal = bytes_new((size_t)n * sizeof *A.diagonal)};
+  const int32_t n    = nodes * node;
+  const size_t  most = (size_t)n * (size_t)(2 * reach + 1) * (size_t)node;
+  matrix        A    = {.n = n, .node = node, .row_ptr = bytes_new((size_t)(n + 1) * sizeof *A.row_ptr), .col = bytes_new(most * sizeof *A.col), .diagonal = bytes_new((size_t)n * sizeof *A.diagonal)};
 
   for (int32_t i = 0; i < n; ++i) {
     A.row_ptr[i] = (int32_t)A.nnz;
-    for (int32_t j = i > reach ? i - reach : 0; j < n && j <= i + reach; ++j) {
-      if (j == i) A.diagonal[i] = (int32_t)A.nnz;
-      if (j == i || random_below(gap) == 0) A.col[A.nnz++] = j;
+    for (int32_t J = i / node > reach ? i / node - reach : 0; i % node == 0 && J < nodes && J <= i / node + reach; ++J) {
+      if (J != i / node && random_below(gap) != 0) continue;
+      for (int32_t c = 0; c < node; ++c) A.col[A.nnz++] = J * node + c;
     }
+    for (int32_t k = i > 0 ? A.row_ptr[i - 1] : 0; i % node != 0 && k < A.row_ptr[i]; ++k) A.col[A.nnz++] = A.col[k];
+    for (int32_t k = A.row_ptr[i]; k < (int32_t)A.nnz; ++k) {
+      if (A.col[k] == i) A.diagonal[i] = k;
+    }
+    if ((int32_t)A.nnz - A.row_ptr[i] > A.longest) A.longest = (int32_t)A.nnz - A.row_ptr[i];
   }
   A.row_ptr[n] = (int32_t)A.nnz;
   A.val = numbers_new(scalar, A.nnz);
   for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, number_at(scalar, A.val, k) / 150000); // less than one, so that nothing becomes infinite
-  for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * (reach + 1) + 0.125 * (i % 9));
+  for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * node * (reach + 1) + 0.125 * (i % 9));
   return A;
 }
 
@@ -53,7 +59,7 @@ static double rounded(tc_scalar scalar, double number)
 static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, const void *before, void *x, void *saved)
 {
   const tc_scalar scalar = s->scalar;
-  void           *apart  = bytes_new(bytes_of(scalar, A->n)), *steps = s->kind == TC_SWEEP_EISENSTAT ? apart : x; // what other rows read
+  void           *apart  = bytes_new(bytes_of(scalar, A->n)), *steps = s->kind == TC_SWEEP_EISENSTAT || s->kind == TC_SWEEP_UNIT_OVER ? apart : x; // what other rows read
 
   for (int32_t step = 0; step < A->n; ++step) {
     const int32_t i = s->backward ? A->n - 1 - step : step, at = A->diagonal[i];
@@ -71,18 +77,21 @@ static void sweep_on_host(const matrix *A, const tc_sweep *s, const void *b, con
       sum = rounded(scalar, sum - rounded(scalar, number_at(scalar, A->val, k) * number_at(scalar, own ? steps : before, j)));
     }
     if (s->kind == TC_SWEEP_AGAIN && s->backward) sum = rounded(scalar, sum + rounded(scalar, d * old));
-    step_by = rounded(scalar, sum * e);
-    if (s->kind == TC_SWEEP_EISENSTAT) {
+    step_by = s->kind == TC_SWEEP_UNIT || s->kind == TC_SWEEP_UNIT_OVER ? sum : rounded(scalar, sum * e);
+    if (s->kind == TC_SWEEP_UNIT_OVER) {
+      set_number(scalar, steps, i, step_by);
+      set_number(scalar, x, i, rounded(scalar, step_by * e));
+    } else if (s->kind == TC_SWEEP_EISENSTAT) {
       set_number(scalar, steps, i, step_by);
       set_number(scalar, x, i, old + step_by);
-    } else if (s->kind == TC_SWEEP_FROM_ZERO) set_number(scalar, x, i, step_by);
+    } else if (s->kind == TC_SWEEP_FROM_ZERO || s->kind == TC_SWEEP_UNIT) set_number(scalar, x, i, step_by);
     else if (s->in_double) set_number(scalar, x, i, (1.0 - s->omega) * old + step_by);
     else set_number(scalar, x, i, rounded(scalar, rounded(scalar, 1.0 - rounded(scalar, s->omega)) * old) + step_by);
   }
   free(apart);
 }
 
-/* The rows by level, in natural order within one; how many levels are there? */
+/* The rows by level, in natural order within one, nodes where the first of their rows is in the direction, and backward its last row first; how many levels are there? */
 static int32_t order_on_host(const matrix *A, int upper, int32_t *order)
 {
   int32_t *level = bytes_new((size_t)A->n * sizeof *level), *next = bytes_new(((size_t)A->n + 2) * sizeof *next), most = 0;
@@ -98,10 +107,15 @@ static int32_t order_on_host(const matrix *A, int upper, int32_t *order)
     }
     if (level[i] > most) most = level[i];
   }
+  for (int32_t i = 0; i < A->n; ++i) {
+    const int32_t lead = i - i % A->node + (upper ? A->node - 1 : 0);
+
+    if (i != lead) level[i] = level[lead];
+  }
   for (int32_t l = 0; l <= most + 1; ++l) next[l] = 0;
   for (int32_t i = 0; i < A->n; ++i) ++next[level[i] + 1];
   for (int32_t l = 1; l <= most + 1; ++l) next[l] += next[l - 1];
-  for (int32_t i = 0; i < A->n; ++i) order[next[level[i]]++] = i;
+  for (int32_t i = 0; i < A->n; ++i) order[next[level[i]]++] = upper ? i - i % A->node + A->node - 1 - i % A->node : i;
   free(level);
   free(next);
   return most;
@@ -142,6 +156,8 @@ static pattern pattern_new(const matrix *A, const tc_csr_local *local)
   p.diagonal   = device_bytes_new(ids, NULL);
   p.place      = device_bytes_new(entries, poison);
   p.scratch    = device_bytes_new(2 * ids, NULL);
+  p.P.node     = A->node;
+  p.P.longest  = A->longest;
   p.P.diagonal = (int32_t *)(void *)p.diagonal.local;
   p.P.place    = (int32_t *)(void *)p.place.local;
   device_check(backend, backend->sweep_pattern(local, &p.P, (int32_t *)(void *)p.scratch.local, NULL), "sweep_pattern");
@@ -166,15 +182,16 @@ static int pattern_is(pattern *p, const matrix *A)
 }
 
 /* One sweep; x in place of what was before or apart from it, with what it saves or without */
-static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, tc_sweep_kind kind, int backward, int way)
+static void check(tc_scalar scalar, int32_t nodes, int32_t reach, int32_t gap, int32_t node, tc_sweep_kind kind, int backward, int way)
 {
   static const double omegas[] = {1.0, 1.0, 1.25, 0.75}, shifts[] = {0.0, -1.0, 0.0, 0.5}; // exact in both scalars
-  matrix              A        = matrix_new(scalar, n, reach, gap);
+  matrix              A        = matrix_new(scalar, nodes, reach, gap, node);
+  const int32_t       n        = A.n;
   const size_t        vector   = bytes_of(scalar, n);
   const int           saves = !backward && way % 2, in_place = way / 2 % 2;
   void               *b = numbers_new(scalar, n), *before = numbers_new(scalar, n), *x = bytes_new(vector), *saved = numbers_new(scalar, n);
   tc_sweep            s     = {.kind = kind, .backward = backward, .scalar = scalar, .omega = omegas[way % 4], .shift = shifts[way % 4], .in_double = way / 4};
-  tc_csr_local        local = {.num_rows = n, .num_cols = n, .nnz = A.nnz};
+  tc_csr_local        local = {.num_rows = n, .num_cols = n, .nnz = A.nnz, .row_group = node};
   pattern             p;
   device_bytes        R = device_bytes_new((size_t)(n + 1) * sizeof(int32_t), A.row_ptr), C = device_bytes_new((size_t)A.nnz * sizeof(int32_t), A.col), V = device_bytes_new(bytes_of(scalar, A.nnz), A.val), B = device_bytes_new(vector, b),
                       P = device_bytes_new(vector, before), X = device_bytes_new(vector, NULL), S = device_bytes_new(vector, saved), T[2] = {device_bytes_new(vector, NULL), device_bytes_new(vector, NULL)};
@@ -208,7 +225,7 @@ static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, tc_sw
 /* A zero somewhere on the diagonal is found, and none where there is none */
 static void check_zero(tc_scalar scalar, int32_t n, int there)
 {
-  matrix        A     = matrix_new(scalar, n, 3, 2);
+  matrix        A     = matrix_new(scalar, n, 3, 2, 1);
   const int32_t found = there;
   int32_t       none  = 0;
   device_bytes  V, D, Z;
@@ -224,12 +241,13 @@ static void check_zero(tc_scalar scalar, int32_t n, int there)
 }
 
 /* A right-hand side that holds the bits of what is not there yet: nobody waits for ever, and it is not a number that comes of it; rows in front of it are as they have to be */
-static void check_nan(tc_scalar scalar, int32_t n)
+static void check_nan(tc_scalar scalar, int32_t nodes, int32_t node)
 {
-  matrix       A     = matrix_new(scalar, n, 2, 1);
+  matrix       A     = matrix_new(scalar, nodes, 2, 1, node);
+  const int32_t n    = A.n;
   const size_t vector = bytes_of(scalar, n), size = bytes_of(scalar, 1);
   void        *b = numbers_new(scalar, n), *x = bytes_new(vector), *found = bytes_new(vector);
-  tc_csr_local local = {.num_rows = n, .num_cols = n, .nnz = A.nnz};
+  tc_csr_local local = {.num_rows = n, .num_cols = n, .nnz = A.nnz, .row_group = node};
   tc_sweep     s     = {.kind = TC_SWEEP_FROM_ZERO, .scalar = scalar, .omega = 1.0};
   pattern      p;
   device_bytes R = device_bytes_new((size_t)(n + 1) * sizeof(int32_t), A.row_ptr), C = device_bytes_new((size_t)A.nnz * sizeof(int32_t), A.col), V = device_bytes_new(bytes_of(scalar, A.nnz), A.val), B, X = device_bytes_new(vector, NULL), T = device_bytes_new(vector, NULL);
@@ -257,12 +275,12 @@ static void check_nan(tc_scalar scalar, int32_t n)
 
 int main(int argc, char **args)
 {
-  /* reach and gap: a diagonal alone; chains; several batches of entries; many rows in a level */
-  static const int32_t nums[] = {33, 1, 129, 2, 31, 32, 127, 128, 1000}, shapes[][2] = {{0, 1}, {1, 1}, {4, 1}, {9, 2}, {40, 10}, {300, 200}};
+  /* reach and gap: a diagonal alone; chains; several batches of entries; many rows in a level; long rows */
+  static const int32_t nums[] = {33, 1, 129, 2, 31, 32, 127, 128, 1000}, shapes[][2] = {{0, 1}, {1, 1}, {4, 1}, {9, 2}, {40, 10}, {300, 200}, {50, 1}}, nodes[] = {1, 3, 2, 6};
   static const struct {
     tc_sweep_kind kind;
     int           backward;
-  } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}, {TC_SWEEP_EISENSTAT, 0}};
+  } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}, {TC_SWEEP_EISENSTAT, 0}, {TC_SWEEP_UNIT, 0}, {TC_SWEEP_UNIT, 1}, {TC_SWEEP_UNIT_OVER, 0}};
 
   size_t num_sizes = sizeof nums / sizeof *nums;
 
@@ -274,17 +292,23 @@ int main(int argc, char **args)
   if (backend == NULL) return DEVICE_SKIPPED;
   for (tc_scalar scalar = TC_SCALAR_F64; scalar <= TC_SCALAR_F32; ++scalar) {
     for (size_t i = 0; i < num_sizes; ++i) {
-      for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
-        for (size_t w = 0; w < sizeof ways / sizeof *ways; ++w) {
-          for (int way = 0; way < 8; ++way) check(scalar, nums[i], shapes[j][0], shapes[j][1], ways[w].kind, ways[w].backward, way);
+      for (size_t m = 0; m < sizeof nodes / sizeof *nodes; ++m) {
+        if (nodes[m] > 1 && i > 2) continue;
+        for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
+          if ((nodes[m] > 1 && shapes[j][0] > 40) || nodes[m] * nodes[m] * (2 * shapes[j][0] / shapes[j][1] + 1) > TC_SWEEP_NODE_ROOM) continue;
+          for (size_t w = 0; w < sizeof ways / sizeof *ways; ++w) {
+            for (int way = 0; way < 8; ++way) check(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], ways[w].kind, ways[w].backward, way);
+          }
         }
+        if (nums[i] > 1) check_nan(scalar, nums[i], nodes[m]);
       }
       for (int there = 0; there < 2; ++there) check_zero(scalar, nums[i], there);
-      if (nums[i] > 1) check_nan(scalar, nums[i]);
     }
     if (num_sizes < sizeof nums / sizeof *nums) continue;
-    check(scalar, 60000, 300, 100, TC_SWEEP_AGAIN, 0, 3); // more than the device has room for at once
-    check(scalar, 400000, 3, 2, TC_SWEEP_FROM_ZERO, 1, 2);
+    check(scalar, 60000, 300, 100, 1, TC_SWEEP_AGAIN, 0, 3); // more than the device has room for at once
+    check(scalar, 400000, 3, 2, 1, TC_SWEEP_FROM_ZERO, 1, 2);
+    check(scalar, 60000, 4, 2, 3, TC_SWEEP_FROM_ZERO, 0, 3);
+    check(scalar, 60000, 4, 2, 3, TC_SWEEP_SECOND, 1, 2);
   }
   return facts_end();
 }

@@ -21,7 +21,6 @@ struct tc_factors {
   void             *memory; // of all that follows
   void             *between, *scratch; // [num_rows]
   int32_t          *mirror, *trouble;  // NULL, [nnz]; [1]
-  tc_factor_facts  *device_facts, facts;
 };
 
 static void rows_forget(const tc_backend *backend, factor_rows *R)
@@ -49,35 +48,23 @@ static tc_status rows_alloc(const tc_factors *F, const tc_csr_local *like, facto
   return TC_OK;
 }
 
-static tc_status find_facts(tc_factors *F, tc_stream stream)
-{
-  const tc_backend *backend = F->backend;
-  const size_t      n = (size_t)F->factor.rows.num_rows, vector = n * tc_scalar_bytes(F->scalar);
-
-  TC_CALL(tc_from_backend(backend, backend->alloc(2 * vector + sizeof *F->device_facts + (size_t)(1 + (F->symmetric ? F->factor.rows.nnz : 0)) * sizeof *F->mirror, &F->memory)));
-  F->between      = F->memory;
-  F->scratch      = (char *)F->memory + vector;
-  F->device_facts = (tc_factor_facts *)(void *)((char *)F->scratch + vector);
-  F->trouble      = (int32_t *)(void *)(F->device_facts + 1);
-  F->mirror       = F->symmetric ? F->trouble + 1 : NULL;
-  TC_CALL(tc_from_backend(backend, backend->zero(F->device_facts, sizeof *F->device_facts, stream)));
-  TC_CALL(tc_from_backend(backend, backend->factor_facts(&F->factor.rows, F->mirror, F->device_facts, stream)));
-  TC_CALL(tc_from_backend(backend, backend->download(&F->facts, F->device_facts, sizeof F->facts, stream)));
-  TC_CHECK(F->facts.longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_UNSUPPORTED, "a row has %d entries, more than %d", (int)F->facts.longest, (int)TC_FACTOR_LONGEST_ROW);
-  TC_CHECK(!F->facts.lone, TC_ERR_UNSUPPORTED, "the pattern is not symmetric");
-  return TC_OK;
-}
-
 static tc_status create(tc_factors *F, const tc_csr_local *rows, tc_stream stream)
 {
   const tc_backend *backend = F->backend;
+  const size_t      vector  = (size_t)rows->num_rows * tc_scalar_bytes(F->scalar);
   int32_t          *row_ptr, *col;
 
   TC_CALL(rows_alloc(F, rows, &F->factor, &row_ptr, &col));
   TC_CALL(tc_from_backend(backend, backend->copy(row_ptr, rows->row_ptr, ((size_t)rows->num_rows + 1) * sizeof *row_ptr, stream)));
   TC_CALL(tc_from_backend(backend, backend->copy(col, rows->col, (size_t)rows->nnz * sizeof *col, stream)));
-  TC_CALL(find_facts(F, stream));
-  return tc_sweep_orders_find(&F->factor.orders, backend, &F->factor.rows, INT32_MAX, stream);
+  TC_CALL(tc_from_backend(backend, backend->alloc(2 * vector + (size_t)(1 + (F->symmetric ? rows->nnz : 0)) * sizeof *F->trouble, &F->memory)));
+  F->between = F->memory;
+  F->scratch = (char *)F->memory + vector;
+  F->trouble = (int32_t *)(void *)((char *)F->scratch + vector);
+  F->mirror  = F->symmetric ? F->trouble + 1 : NULL;
+  TC_CALL(tc_sweep_orders_find(&F->factor.orders, backend, &F->factor.rows, INT32_MAX, F->mirror, stream));
+  TC_CHECK(F->factor.orders.pattern.longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_UNSUPPORTED, "a row has %d entries, more than %d", (int)F->factor.orders.pattern.longest, (int)TC_FACTOR_LONGEST_ROW);
+  return TC_OK;
 }
 
 tc_status tc_factors_create(const tc_backend *backend, const tc_csr_local *rows, int symmetric, tc_scalar scalar, tc_factors **factors, tc_stream stream)
@@ -108,14 +95,14 @@ void tc_factors_destroy(tc_factors *F)
 tc_status tc_factors_compute(tc_factors *F, const void *val, tc_pivot_rule rule, double zero, double shift, int *trouble, tc_stream stream)
 {
   const tc_backend *backend = F->backend;
-  const tc_factor   factor  = {.pattern = &F->factor.orders.pattern, .mirror = F->mirror, .longest = F->facts.longest, .scalar = F->scalar, .val = val, .factor = F->factor.val, .trouble = F->trouble, .rule = rule, .zero = zero, .shift = shift};
+  const tc_factor   factor  = {.pattern = &F->factor.orders.pattern, .mirror = F->mirror, .scalar = F->scalar, .val = val, .factor = F->factor.val, .trouble = F->trouble, .rule = rule, .zero = zero, .shift = shift};
   int32_t           told    = 0;
 
   F->transpose.current = 0;
   TC_CALL(tc_from_backend(backend, backend->zero(F->trouble, sizeof told, stream)));
   TC_CALL(tc_from_backend(backend, backend->factor(&F->factor.rows, &factor, stream)));
   TC_CALL(tc_from_backend(backend, backend->download(&told, F->trouble, sizeof told, stream)));
-  *trouble = told != 0;
+  *trouble = told;
   return TC_OK;
 }
 
@@ -130,7 +117,7 @@ static tc_status transpose(tc_factors *F, tc_stream stream)
   if (!R->memory) {
     TC_CALL(rows_alloc(F, &F->factor.rows, R, &row_ptr, &col));
     status = tc_from_backend(backend, backend->transpose(&F->factor.rows, row_ptr, col, R->perm, stream));
-    if (status == TC_OK) status = tc_sweep_orders_find(&R->orders, backend, &R->rows, INT32_MAX, stream);
+    if (status == TC_OK) status = tc_sweep_orders_find(&R->orders, backend, &R->rows, INT32_MAX, NULL, stream);
     if (status != TC_OK) rows_forget(backend, R);
     TC_CALL(status);
   }

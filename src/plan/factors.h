@@ -12,12 +12,12 @@ typedef struct tc_factors tc_factors;
 
 /*
   For local rows of a square matrix with a full diagonal and columns that ascend, a copy of whose pattern is kept: L U, or L D L^T if `symmetric`. Waits for the device. Errors: TC_ERR_UNSUPPORTED, with words for the user,
-  where a row is too long or, for L D L^T, the pattern is not symmetric; TC_ERR_MEMORY, TC_ERR_DEVICE
+  where a row is too long; TC_ERR_MEMORY, TC_ERR_DEVICE
 */
 tc_status tc_factors_create(const tc_backend *backend, const tc_csr_local *rows, int symmetric, tc_scalar scalar, tc_factors **factors, tc_stream stream);
 void      tc_factors_destroy(tc_factors *factors); // NULL is fine
 
-/* The numbers, from val [nnz], local. *trouble: there are pivots that the rule has something to say about, and the factor is not to be used. Waits for the device */
+/* The numbers, from val [nnz], local. *trouble: TC_FACTOR_PIVOT and TC_FACTOR_LONE, and if it is not zero the factor is not to be used. Waits for the device */
 tc_status tc_factors_compute(tc_factors *factors, const void *val, tc_pivot_rule rule, double zero, double shift, int *trouble, tc_stream stream);
 
 /*

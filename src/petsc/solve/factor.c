@@ -71,6 +71,7 @@ PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool cusparse, 
   const PetscBool incomplete = MatTCIsIncomplete(type);
   Mat_AIJTCCUSPARSE *tc;
   PetscInt        m, levels;
+  int32_t         row_group;
   MatInfo         info;
 
   PetscFunctionBegin;
@@ -83,7 +84,8 @@ PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool cusparse, 
   *host = PETSC_TRUE;
   if (!incomplete) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCCountLevels(A, &levels));
-  *host = (PetscBool)(levels > (PetscInt)(cusparse ? tc_factors_most_levels_cusparse : tc_factors_most_levels)(m, (int64_t)info.nz_used));
+  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &row_group));
+  *host = (PetscBool)(levels > (PetscInt)(cusparse ? tc_factors_most_levels_cusparse(m, (int64_t)info.nz_used) : tc_factors_most_levels(m, (int64_t)info.nz_used, row_group)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 

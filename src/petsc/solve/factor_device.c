@@ -12,6 +12,7 @@ typedef struct {
   tc_factors       *factors; /* NULL: another one's after the symbolic factorization */
   PetscBool         theirs;  /* are the numbers those of `other`? */
   Mat               other;   /* NULL: none so far */
+  PetscBool         host;    /* was it to be the host's? */
   PetscBool         symmetric; /* ICC */
   IS                rows, cols; /* as factored symbolically, cols NULL with ICC */
   MatFactorInfo     info;
@@ -57,6 +58,7 @@ static PetscErrorCode MatTCDeviceFactorTurnTo(Mat F, MatTCDeviceFactor *D, Mat A
   PetscFunctionBegin;
   PetscCall(MatGetFactorType(F, &type));
   PetscCall(MatDestroy(&D->other));
+  D->host = host;
   if (host) PetscCall(MatTCHostFactorCreate(A, type, &D->other));
   if (!D->other) PetscCall(MatTCParentFactorCreate(A, type, &D->other));
   PetscCall(D->symmetric ? MatICCFactorSymbolic(D->other, A, D->rows, &D->info) : MatILUFactorSymbolic(D->other, A, D->rows, D->cols, &D->info));
@@ -90,6 +92,7 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
   const PetscScalar *values;
   tc_status          status;
   int                trouble = 0;
+  PetscBool          host;
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
@@ -107,8 +110,10 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
     MatTCFactorIsDone(F, NULL);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(PetscInfo(A, "aijtccusparse has the host compute these factors: %s\n", trouble ? "a pivot is too small" : tc_last_error()));
-  if (!D->other) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, PETSC_TRUE));
+  host = PETSC_TRUE; /* cuSPARSE does not look at pivots */
+  if (trouble == TC_FACTOR_LONE) PetscCall(MatTCFactorOnHost(A, D->symmetric ? MAT_FACTOR_ICC : MAT_FACTOR_ILU, PETSC_TRUE, &host));
+  PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", host ? MATSOLVERPETSC : MATSOLVERCUSPARSE, !trouble ? tc_last_error() : trouble == TC_FACTOR_LONE ? "the pattern is not symmetric" : "a pivot is too small"));
+  if (!D->other || D->host != host) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
   PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -117,13 +122,15 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
 static PetscErrorCode MatTCDeviceFactorCan(Mat A, IS rows, IS cols, const MatFactorInfo *info, const tc_backend **backend, PetscBool *can)
 {
   Mat_AIJTCCUSPARSE *tc;
+  PetscInt           m;
   PetscBool          natural, same = PETSC_TRUE, bound;
 
   PetscFunctionBegin;
   *can = PETSC_FALSE;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
-  if (!tc || bound || A->rmap->n == 0 || info->levels > 0 || info->factoronhost || info->solveonhost || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetLocalSize(A, &m, NULL));
+  if (!tc || bound || m == 0 || info->levels > 0 || info->factoronhost || info->solveonhost || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCCurrentBackend(A, tc->parent, backend));
   PetscCall(ISIdentity(rows, &natural));
   if (cols) PetscCall(ISIdentity(cols, &same));
@@ -155,6 +162,7 @@ static PetscErrorCode MatTCDeviceFactorSymbolic(Mat F, Mat A, IS rows, IS cols, 
     PetscCall(MatTCSendToDevice(A, tc, D->backend));
     PetscCall(MatTCGetDeviceValues(A, &values)); /* with them comes the pattern */
     PetscCall(MatTCPatternGetLocal(A, D->backend, MatTCGetParentStream(), &P, &status));
+    PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.local.row_group));
     if (status == TC_OK) status = tc_factors_create(D->backend, &P.local, D->symmetric, MATTC_SCALAR, &D->factors, MatTCGetParentStream());
     PetscCall(MatTCPatternRestore(A, D->backend, &P));
     PetscCall(MatTCRestoreDeviceValues(A, &values));
@@ -182,10 +190,12 @@ static PetscErrorCode MatTCDeviceFactorSolve(Mat F, Vec b, Vec x, PetscBool tran
   PetscScalar       *to;
   MatTCDeviceFactor *D;
   MatTCWrap          wb, wx;
+  PetscInt           m;
   tc_status          status = TC_OK;
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCall(MatGetLocalSize(F, &m, NULL));
   PetscCall(MatTCWrapGet(b, MATTC_READ, &wb));
   PetscCall(MatTCWrapGet(x, MATTC_WRITE, &wx));
   if (D->theirs) PetscCall(transposed ? MatSolveTranspose(D->other, wb.cuda, wx.cuda) : MatSolve(D->other, wb.cuda, wx.cuda));
@@ -197,12 +207,12 @@ static PetscErrorCode MatTCDeviceFactorSolve(Mat F, Vec b, Vec x, PetscBool tran
     PetscCall(PetscLogGpuTimeEnd());
     PetscCall(VecRestoreArrayWriteAndMemType(wx.cuda, &to));
     PetscCall(VecRestoreArrayReadAndMemType(wb.cuda, &from));
-    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)F->rmap->n));
+    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)m));
     D->count++;
   }
   PetscCall(MatTCWrapRestore(&wb));
   PetscCall(MatTCWrapRestore(&wx));
-  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows: %s", F->rmap->n, tc_last_error());
+  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows: %s", m, tc_last_error());
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -243,15 +253,21 @@ static PetscErrorCode MatView_TCDeviceFactor(Mat F, PetscViewer viewer)
 {
   MatTCDeviceFactor *D;
   PetscViewerFormat  format;
-  PetscBool          ascii, others;
+  PetscBool          ascii;
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
-  others = (PetscBool)(D->other && (D->theirs || !D->factors));
   PetscCall(PetscObjectTypeCompare((PetscObject)viewer, PETSCVIEWERASCII, &ascii));
   PetscCall(PetscViewerGetFormat(viewer, &format));
-  if (others && !(ascii && (format == PETSC_VIEWER_ASCII_INFO || format == PETSC_VIEWER_ASCII_INFO_DETAIL))) PetscCall(MatView(D->other, viewer));
-  if (others || !ascii || !D->factors || (PetscCIEnabled && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (D->other && (D->theirs || !D->factors)) {
+    MatSolverType solver;
+
+    PetscCall(MatFactorGetSolverType(D->other, &solver));
+    if (!ascii || (format != PETSC_VIEWER_ASCII_INFO && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscCall(MatView(D->other, viewer));
+    else if (!PetscCIEnabled || format == PETSC_VIEWER_ASCII_INFO_DETAIL) PetscCall(PetscViewerASCIIPrintf(viewer, "  computed, and solved with, by %s\n", solver));
+    PetscFunctionReturn(PETSC_SUCCESS);
+  }
+  if (!ascii || !D->factors || (PetscCIEnabled && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, in the pattern of the matrix: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -63,12 +63,12 @@ static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_
   S->backend = backend;
   S->key     = *key;
   S->reason  = NULL;
-  S->most    = wanted ? INT32_MAX : tc_sweeps_most_levels(rows->num_rows, rows->nnz);
+  S->most    = wanted ? INT32_MAX : tc_sweeps_most_levels(rows->num_rows, rows->nnz, rows->row_group);
   PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
   PetscCall(MatTCHasFullDiagonal(A, tc, &full));
   if (nodes) S->reason = "PETSc goes through nodes of several rows";
   else if (!full) S->reason = "an entry on the diagonal is missing";
-  else status = tc_sweep_orders_find(&S->orders, backend, rows, S->most, stream);
+  else status = tc_sweep_orders_find(&S->orders, backend, rows, S->most, NULL, stream);
   if (status != TC_OK) S->reason = "an error of the device";
   S->slow = (PetscBool)(!S->reason && !S->orders.memory);
   if (S->reason) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type: %s\n", status == TC_OK ? S->reason : tc_last_error()));
@@ -230,6 +230,7 @@ static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArg
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
+  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.local.row_group));
   PetscCall(MatTCGetDeviceValues(A, &values));
   if (status == TC_OK) PetscCall(MatTCSweepsPrepare(A, tc, backend, &key, &P.local, (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE), stream));
   *done = (PetscBool)(status == TC_OK && tc->sweeps->orders.memory && !tc->sweeps->reason);
