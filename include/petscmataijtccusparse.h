@@ -22,12 +22,12 @@
 
   Notes:
   Who names no solver gets them where the host is not faster, see `MatAIJTCCUSPARSESetHostFactors()`. A factor has the pattern of the matrix: no levels of fill, natural order, a full diagonal, no row of more than 1024
-  entries, and for ICC(0) a symmetric pattern. Any other, and one of a matrix that keeps no CSR arrays on the GPU or whose products are left to the parent type, is the parent's, `MATSOLVERCUSPARSE`, or the host's where that is
-  faster; `PetscInfo()` and views of the factor say so. On the host the name means `MATSOLVERPETSC`.
+  entries. Any other, and one of a matrix that keeps no CSR arrays on the GPU or whose products are left to the parent type, is the parent's, `MATSOLVERCUSPARSE`, or the host's where that is faster, and so is ICC(0) whose L
+  would have an entry where the upper triangle has none; `PetscInfo()` and views of the factor say so. On the host the name means `MATSOLVERPETSC`.
 
   `MatSolve()` with ILU(0) gives the bits of `MATSOLVERPETSC` without I-nodes, where PETSc is not compiled to fuse multiplications and additions. `MatSolveTranspose()`, and ICC(0), which takes the lower triangle of the matrix,
   add in another order; repeated, they give the same bits. Pivots are checked as `MatFactorInfo` says, `MAT_SHIFT_INBLOCKS`, which `PCILU` takes by default, included; if all of the diagonal has to be shifted, or a pivot is
-  reported, the numbers are computed on the host, by `MATSOLVERPETSC`, until new values need that no more.
+  reported, the numbers are computed, and solved with, on the host, by `MATSOLVERPETSC`, until new values need that no more.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatGetFactor()`, `MATSOLVERPETSC`, `MATSOLVERCUSPARSE`, `PCFactorSetMatSolverType()`, `PCILU`, `PCICC`
 M*/

@@ -36,8 +36,8 @@ static matrix matrix_new(tc_scalar scalar, int32_t nodes, int32_t reach, int32_t
   }
   A.row_ptr[n] = (int32_t)A.nnz;
   A.val = numbers_new(scalar, A.nnz);
-  for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, number_at(scalar, A.val, k) / 150000); // less than one, so that nothing becomes infinite
-  for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 4.0 * node * (reach + 1) + 0.125 * (i % 9));
+  for (int64_t k = 0; k < A.nnz; ++k) set_number(scalar, A.val, k, number_at(scalar, A.val, k) / 150000 / (4.0 * node * (reach + 1))); // those of a row add up to less than one, so that nothing becomes infinite
+  for (int32_t i = 0; i < n; ++i) set_number(scalar, A.val, A.diagonal[i], 1.0 + 0.125 * (i % 9));
   return A;
 }
 

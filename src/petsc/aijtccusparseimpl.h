@@ -50,7 +50,7 @@ typedef struct {
   MatAIJTCCUSPARSEArithmetic arithmetic;
   MatAIJTCCUSPARSEPrecision  precision; /* of the packed values */
   PetscBool                  eager, at_once, drop_csr; /* at_once: packing does not wait until it pays */
-  PetscBool                  device_factors; /* the parent's, even where the host would be faster */
+  PetscBool                  device_factors; /* the GPU's, even where the host would be faster */
   MatAIJTCCUSPARSESOR        sor;
   MatAIJTCCUSPARSESpMM       spmm;
   PetscBool                  exact_nonfinite; /* in products with dense blocks */

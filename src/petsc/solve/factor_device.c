@@ -10,7 +10,8 @@
 typedef struct {
   const tc_backend *backend; /* of `factors` */
   tc_factors       *factors; /* NULL: another one's after the symbolic factorization */
-  PetscBool         theirs;  /* are the numbers those of `other`? */
+  PetscBool         ready;   /* has it numbers? */
+  PetscBool         theirs;  /* are they those of `other`? */
   Mat               other;   /* NULL: none so far */
   PetscBool         host;    /* was it to be the host's? */
   PetscBool         symmetric; /* ICC */
@@ -33,6 +34,7 @@ static PetscErrorCode MatTCDeviceFactorReset(MatTCDeviceFactor *D)
   PetscFunctionBegin;
   tc_factors_destroy(D->factors);
   D->factors = NULL;
+  D->ready   = PETSC_FALSE;
   D->theirs  = PETSC_FALSE;
   PetscCall(MatDestroy(&D->other));
   PetscCall(ISDestroy(&D->rows));
@@ -65,13 +67,13 @@ static PetscErrorCode MatTCDeviceFactorTurnTo(Mat F, MatTCDeviceFactor *D, Mat A
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-
 /* Numbers of the other one, which may fail as PETSc's do */
 static PetscErrorCode MatTCDeviceFactorComputeOther(Mat F, MatTCDeviceFactor *D, Mat A, const MatFactorInfo *info)
 {
   PetscFunctionBegin;
   PetscCall(MatFactorClearError(D->other)); /* of numbers before these */
   PetscCall(D->symmetric ? MatCholeskyFactorNumeric(D->other, A, info) : MatLUFactorNumeric(D->other, A, info));
+  D->ready  = PETSC_TRUE;
   D->theirs = PETSC_TRUE;
   MatTCFactorIsDone(F, D->other);
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -85,34 +87,52 @@ static tc_pivot_rule MatTCPivotRule(const MatFactorInfo *info, PetscBool symmetr
   return info->shifttype == (PetscReal)MAT_SHIFT_INBLOCKS && !symmetric ? TC_PIVOT_SHIFTS : TC_PIVOT_STAYS;
 }
 
+/* Numbers on the GPU, or why there are none that can be used */
+static PetscErrorCode MatTCDeviceFactorCompute(MatTCDeviceFactor *D, Mat A, const MatFactorInfo *info, const char **why, int *trouble)
+{
+  const PetscScalar *values;
+  tc_status          status;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCGetDeviceValues(A, &values));
+  PetscCall(PetscLogGpuTimeBegin());
+  status = tc_factors_compute(D->factors, values, MatTCPivotRule(info, D->symmetric), (double)info->zeropivot, (double)info->shiftamount, trouble, MatTCGetParentStream());
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(MatTCRestoreDeviceValues(A, &values));
+  *why = status != TC_OK ? tc_last_error() : *trouble == TC_FACTOR_LONE ? "the pattern is not symmetric" : *trouble ? "a pivot is too small" : NULL;
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* MatLUFactorNumeric() and MatCholeskyFactorNumeric() */
 static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFactorInfo *info)
 {
   MatTCDeviceFactor *D;
-  const PetscScalar *values;
-  tc_status          status;
+  Mat_AIJTCCUSPARSE *tc;
+  const char        *why     = "the matrix has left the GPU";
   int                trouble = 0;
-  PetscBool          host;
+  MatInfo            entries;
+  PetscBool          bound, host = PETSC_TRUE; /* cuSPARSE does not look at pivots */
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
   if (!D->factors) {
+    PetscCheck(D->other, PETSC_COMM_SELF, PETSC_ERR_ORDER, "A factor gets its numbers after its symbolic factorization, of which there was none");
     PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  PetscCall(MatTCGetDeviceValues(A, &values));
-  PetscCall(PetscLogGpuTimeBegin());
-  status = tc_factors_compute(D->factors, values, MatTCPivotRule(info, D->symmetric), (double)info->zeropivot, (double)info->shiftamount, &trouble, MatTCGetParentStream());
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(MatTCRestoreDeviceValues(A, &values));
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &entries));
+  PetscCheck((int64_t)entries.nz_used == tc_factors_nnz(D->factors), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix has %.0f entries, its symbolic factorization was of %" PetscInt64_FMT ", expected the same pattern", entries.nz_used, (PetscInt64)tc_factors_nnz(D->factors));
+  PetscCall(MatTCContextGetIfOurs(A, &tc));
+  PetscCall(MatBoundToCPU(A, &bound));
   D->theirs = PETSC_FALSE;
-  if (status == TC_OK && !trouble) {
+  if (tc && !bound) PetscCall(MatTCDeviceFactorCompute(D, A, info, &why, &trouble));
+  if (!why) {
+    D->ready = PETSC_TRUE;
     MatTCFactorIsDone(F, NULL);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  host = PETSC_TRUE; /* cuSPARSE does not look at pivots */
   if (trouble == TC_FACTOR_LONE) PetscCall(MatTCFactorOnHost(A, D->symmetric ? MAT_FACTOR_ICC : MAT_FACTOR_ILU, PETSC_TRUE, &host));
-  PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", host ? MATSOLVERPETSC : MATSOLVERCUSPARSE, !trouble ? tc_last_error() : trouble == TC_FACTOR_LONE ? "the pattern is not symmetric" : "a pivot is too small"));
+  PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", host ? MATSOLVERPETSC : MATSOLVERCUSPARSE, why));
   if (!D->other || D->host != host) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
   PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
   PetscFunctionReturn(PETSC_SUCCESS);
@@ -195,6 +215,7 @@ static PetscErrorCode MatTCDeviceFactorSolve(Mat F, Vec b, Vec x, PetscBool tran
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCheck(D->ready, PETSC_COMM_SELF, PETSC_ERR_ORDER, "A factor solves after it got its numbers, of which it has none");
   PetscCall(MatGetLocalSize(F, &m, NULL));
   PetscCall(MatTCWrapGet(b, MATTC_READ, &wb));
   PetscCall(MatTCWrapGet(x, MATTC_WRITE, &wx));

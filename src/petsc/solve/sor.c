@@ -48,6 +48,7 @@ PetscErrorCode MatTCSweepsDestroy(MatTCSweeps **S)
 /* What the pattern tells, once; the device's part of it is there afterwards if it is faster, or wanted anyway */
 static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_backend *backend, const tc_key *key, const tc_csr_local *rows, PetscBool wanted, tc_stream stream)
 {
+  tc_csr_local grouped = *rows;
   MatTCSweeps *S;
   PetscInt    *nodes = NULL;
   PetscBool    full;
@@ -63,12 +64,13 @@ static PetscErrorCode MatTCSweepsPrepare(Mat A, Mat_AIJTCCUSPARSE *tc, const tc_
   S->backend = backend;
   S->key     = *key;
   S->reason  = NULL;
-  S->most    = wanted ? INT32_MAX : tc_sweeps_most_levels(rows->num_rows, rows->nnz, rows->row_group);
+  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &grouped.row_group));
+  S->most = wanted ? INT32_MAX : tc_sweeps_most_levels(grouped.num_rows, grouped.nnz, grouped.row_group);
   PetscCall(MatInodeGetInodeSizes(A, NULL, &nodes, NULL));
   PetscCall(MatTCHasFullDiagonal(A, tc, &full));
   if (nodes) S->reason = "PETSc goes through nodes of several rows";
   else if (!full) S->reason = "an entry on the diagonal is missing";
-  else status = tc_sweep_orders_find(&S->orders, backend, rows, S->most, NULL, stream);
+  else status = tc_sweep_orders_find(&S->orders, backend, &grouped, S->most, NULL, stream);
   if (status != TC_OK) S->reason = "an error of the device";
   S->slow = (PetscBool)(!S->reason && !S->orders.memory);
   if (S->reason) PetscCall(PetscInfo(A, "aijtccusparse leaves MatSOR() to the parent type: %s\n", status == TC_OK ? S->reason : tc_last_error()));
@@ -230,7 +232,6 @@ static PetscErrorCode MatTCSweep(Mat A, Mat_AIJTCCUSPARSE *tc, const MatTCSORArg
   PetscCall(MatTCBegin(A, tc, &tc->side[MATTC_FORWARD], &backend, &key, &stream, done));
   if (!*done) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCPatternGetLocal(A, backend, stream, &P, &status));
-  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.local.row_group));
   PetscCall(MatTCGetDeviceValues(A, &values));
   if (status == TC_OK) PetscCall(MatTCSweepsPrepare(A, tc, backend, &key, &P.local, (PetscBool)(tc->settings.sor == MAT_AIJTCCUSPARSE_SOR_DEVICE), stream));
   *done = (PetscBool)(status == TC_OK && tc->sweeps->orders.memory && !tc->sweeps->reason);
