@@ -139,6 +139,8 @@ cube_129=("${grid_129[@]}" -pc_type mg -pc_mg_levels 5 "${jacobi[@]}")
 on_grid=(-dm_mat_type -dm_vec_type cuda -ksp_type cg -ksp_rtol 1e-8) # the first one is the option of the type
 gamg=(-mat_type -vec_type cuda -ksp_type cg -pc_type gamg -ksp_rtol 1e-8 -log_stages "${jacobi[@]}")
 
+elements_24=(-mat_type -vec_type cuda -ksp_rtol 1e-8 -log_stages -ne 24)
+
 # Both types, PETSc's tutorials
 stage_solves() {
   local np
@@ -167,8 +169,8 @@ stage_factors() {
   local np
   flavour opt
   for np in ${KIT_SOLVER_NP:-1 2}; do compare ex45_ilu_100 "$np" ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres "${common[@]}"; done
-  compare ex45_icc_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -pc_type icc "${common[@]}"
-  compare ex56_ilu_24 1 ex56 -mat_type -vec_type cuda -ksp_type gmres -pc_type ilu -ksp_rtol 1e-8 -log_stages -ne 24 "${common[@]}"
+  compare ex56_ilu_24 1 ex56 "${elements_24[@]}" -ksp_type gmres -pc_type ilu "${common[@]}"
+  compare ex56_icc_24 1 ex56 "${elements_24[@]}" -ksp_type cg -pc_type icc "${common[@]}"
 }
 
 # Blocks of right-hand sides
@@ -179,18 +181,24 @@ stage_blocks() {
   blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
 }
 
-# Lines of uses.tsv, two of each type: case, use, type, milliseconds
+# Lines of uses.tsv: case, use, type, milliseconds
+uses_of() { # round, type, words of uses, cases
+  local log=$work/uses.log
+  if ! limited 100 "$bin/usebench" -use_gpu_aware_mpi 0 -mat_type "$2" -use "$3" -case "$4" >"$log" 2>&1 </dev/null; then
+    result "uses/$2/$1" failed "$(tail -n 1 "$log")"
+  fi
+  cat "$log" >>"$out/tests.log"
+  awk -F '\t' -v OFS='\t' -v type="$2" 'NF == 3 { print $1, $2, type, $3 }' "$log" >>"$out/uses.tsv"
+}
+
+# Two of each type
 stage_uses() {
-  local round type log=$work/uses.log
+  local round type
   flavour opt
   for round in 1 2; do
     for type in "$parent_type" aijtccusparse; do
-      if ! limited 100 "$bin/usebench" -use_gpu_aware_mpi 0 -mat_type "$type" -use MatScale,MatDiagonalScale,MatAXPY,MatSetValuesCOO,gave \
-        -case elasticity:10,stencil7:30,elasticity:28,stencil7:100,circuit:300000,webbase:300000,rmat:14,rmat:18,like_mip1:60000 >"$log" 2>&1 </dev/null; then
-        result "uses/$type/$round" failed "$(tail -n 1 "$log")"
-      fi
-      cat "$log" >>"$out/tests.log"
-      awk -F '\t' -v OFS='\t' -v type="$type" 'NF == 3 { print $1, $2, type, $3 }' "$log" >>"$out/uses.tsv"
+      uses_of "$round" "$type" MatScale,MatDiagonalScale,MatAXPY,MatSetValuesCOO,gave elasticity:10,stencil7:30,elasticity:28,stencil7:100,circuit:300000,webbase:300000,rmat:14,rmat:18,like_mip1:60000
+      uses_of "$round" "$type" 'ILU(0),ICC(0)' ex45:100,ex45:50,ex45:25,laplace7:100,laplace7:50,laplace27:50,stencil27_window:50,ex56:10,ex56:24,convection:64,p2:20,p3:12,qcd:8,four:100,four:400
     done
   done
 }
