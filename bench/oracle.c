@@ -28,6 +28,12 @@ void tc_oracle_spmv(const tc_matrix *A, const double *x, const double *y, int ex
   }
 }
 
+/* As fmaxl(), in line */
+static long double larger(long double a, long double b)
+{
+  return b > a ? b : a;
+}
+
 void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision precision, long double *bound)
 {
   static const long double units[]  = {[TC_PRECISION_F64] = 0, [TC_PRECISION_F32] = 0x1p-24L, [TC_PRECISION_TF32] = 0x1p-24L, [TC_PRECISION_BF16] = 0x1p-8L, [TC_PRECISION_F16] = 0x1p-11L};
@@ -36,8 +42,8 @@ void tc_oracle_add_rounding(const tc_matrix *A, const double *x, tc_precision pr
   for (int32_t i = 0; i < A->num_rows; ++i) {
     long double largest = 0, sum = 0;
 
-    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) largest = fmaxl(largest, fabsl((long double)A->val[e]));
-    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) sum += fmaxl(unit * fabsl((long double)A->val[e]), small * largest) * fabsl((long double)x[A->col[e]]);
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) largest = larger(largest, fabsl((long double)A->val[e]));
+    for (int64_t e = A->row_ptr[i]; e < A->row_ptr[i + 1]; ++e) sum += larger(unit * fabsl((long double)A->val[e]), small * largest) * fabsl((long double)x[A->col[e]]);
     bound[i] = bound[i] + sum + gamma_factor(A->row_ptr[i + 1] - A->row_ptr[i] + 2) * sum; // rounded entries may be larger than they were
   }
 }
@@ -51,7 +57,7 @@ void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision pre
   long double              largest_b = 0;
 
   tc_oracle_spmv(A, b, NULL, 2, ref, bound);
-  for (int32_t k = 0; k < A->num_cols; ++k) largest_b = fmaxl(largest_b, fabsl((long double)b[k]));
+  for (int32_t k = 0; k < A->num_cols; ++k) largest_b = larger(largest_b, fabsl((long double)b[k]));
   for (int32_t i = 0; i < A->num_rows; ++i) {
     const int64_t     n = A->row_ptr[i + 1] - A->row_ptr[i], chain = (split ? 9 : 3) * (n < segment ? n : segment);
     const long double sums = (long double)chain * 0x1p-23L / (1 - (long double)chain * 0x1p-23L);
@@ -63,7 +69,7 @@ void tc_oracle_narrow_spmm(const tc_matrix *A, const double *b, tc_precision pre
       size += value * from;
       sum_a += value;
       sum_b += from;
-      largest_a = fmaxl(largest_a, value);
+      largest_a = larger(largest_a, value);
     }
     const long double rounded = unit * size + small_a * largest_a * sum_b + small_b * largest_b * sum_a + 2 * small_b * largest_a * largest_b * (long double)n;
 

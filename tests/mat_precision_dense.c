@@ -21,7 +21,7 @@ static PetscBool rounds[NUM_PRECISIONS][2]; /* a product A B, the others with 2:
 /* What became of a product */
 typedef struct {
   double    over, over_double; /* error over the bound of the precision, of double precision */
-  PetscBool bits;              /* those of double precision */
+  PetscBool bits;              /* those of double precision, of a product in that */
   PetscBool ours;
 } Outcome;
 
@@ -36,7 +36,7 @@ static PetscErrorCode Multiply(Mat A, int product, const tc_matrix *rows, PetscI
 {
   double    *numbers;
   Mat        B, C;
-  PetscBool  cuda, unused;
+  PetscBool  cuda;
   PetscInt64 before, after;
 
   PetscFunctionBeginUser;
@@ -47,8 +47,10 @@ static PetscErrorCode Multiply(Mat A, int product, const tc_matrix *rows, PetscI
   PetscCall(ProductCount(A, &before));
   PetscCall(ProductKinds()[product].multiply(A, B, given ? MAT_REUSE_MATRIX : MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
   PetscCall(ProductCount(A, &after));
-  PetscCall(ProductError(product, rows, N, numbers, C, &outcome->over_double, &outcome->bits));
-  PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), product, rows, N, numbers, C, &outcome->over, &unused));
+  outcome->bits = PETSC_FALSE;
+  PetscCall(ProductErrorIn(TC_PRECISION_F64, 0, product, rows, N, numbers, C, &outcome->over_double, precision == MAT_AIJTCCUSPARSE_PRECISION_FP64 ? &outcome->bits : NULL));
+  outcome->over = outcome->over_double;
+  if (precision != MAT_AIJTCCUSPARSE_PRECISION_FP64) PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), product, rows, N, numbers, C, &outcome->over, NULL));
   outcome->ours = (PetscBool)(after > before);
   PetscCall(MatDestroy(&B));
   PetscCall(MatDestroy(&C));
@@ -137,7 +139,7 @@ static PetscErrorCode CheckPattern(const tc_matrix *S, MatAIJTCCUSPARSEPrecision
   tc_matrix      half;
   Mat            A, B, C;
   double        *numbers, over[2];
-  PetscBool      unused, cuda;
+  PetscBool      cuda;
   PetscInt       first, end;
 
   PetscFunctionBeginUser;
@@ -158,7 +160,7 @@ static PetscErrorCode CheckPattern(const tc_matrix *S, MatAIJTCCUSPARSEPrecision
   PetscCall(ProductNumbers(S->num_cols, N, 11, &numbers));
   PetscCall(ProductOperand(PRODUCT_AB, A, cuda ? MATDENSECUDA : MATDENSE, N, 0, numbers, &B));
   PetscCall(MatMatMult(A, B, MAT_INITIAL_MATRIX, PETSC_CURRENT, &C));
-  PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), PRODUCT_AB, &half, N, numbers, C, &over[0], &unused));
+  PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), PRODUCT_AB, &half, N, numbers, C, &over[0], NULL));
   PetscCall(MatGetOwnershipRange(A, &first, &end));
   for (PetscInt i = first; i < end; i++) {
     for (int64_t e = S->row_ptr[i]; e < S->row_ptr[i + 1]; e++) PetscCall(MatSetValue(A, i, S->col[e], S->val[e], INSERT_VALUES));
@@ -166,7 +168,7 @@ static PetscErrorCode CheckPattern(const tc_matrix *S, MatAIJTCCUSPARSEPrecision
   PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
   PetscCall(MatMatMult(A, B, MAT_REUSE_MATRIX, PETSC_CURRENT, &C));
-  PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), PRODUCT_AB, S, N, numbers, C, &over[1], &unused));
+  PetscCall(ProductErrorIn(precisions[precision], SegmentOf(spmm), PRODUCT_AB, S, N, numbers, C, &over[1], NULL));
   PetscCall(MatTestFact((PetscBool)(over[0] <= 1 && over[1] <= 1), "%s, %s, half of the pattern, then all of it: error %.2g and %.2g of the bound", MatAIJTCCUSPARSEPrecisions[precision], MatAIJTCCUSPARSESpMMs[spmm], over[0], over[1]));
   PetscCall(MatDestroy(&A));
   PetscCall(MatDestroy(&B));
