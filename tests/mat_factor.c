@@ -242,7 +242,7 @@ typedef struct {
 */
 static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char what[], HostFactors hosts, PetscBool bind)
 {
-  const PetscBool slow      = (PetscBool)(strcmp(name, "stencil7") == 0 && size > 16); /* LU as is, half a minute: its fill goes down to denormal numbers; "pairs" have it with many rows */
+  const PetscBool slow      = (PetscBool)(PetscDefined(USE_REAL_SINGLE) && strcmp(name, "stencil7") == 0 && size > 16); /* LU as is, half a minute: its fill goes down to denormal numbers; "pairs" have it with many rows */
   const PetscReal tolerance = 1000 * PETSC_MACHINE_EPSILON; /* the condition is below 10, so that two orders may differ by some 30 m of it */
   Mat             ours, plain, block, plain_block, numbers;
   PetscBool       cuda, block_is_ours, nodes;
