@@ -230,68 +230,6 @@ static PetscErrorCode ZeroRows(Use *U, int n)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A factor in the pattern of the matrix, as PETSc makes it for who names no solver, and one solve; new each time, with new numbers, or just solved with */
-static PetscErrorCode Factored(Use *U, Mat *F, MatFactorType type, PetscBool numbers)
-{
-  MatFactorInfo info;
-  IS            rows, cols;
-
-  PetscFunctionBeginUser;
-  PetscCall(MatFactorInfoInitialize(&info));
-  info.fill = 1;
-  if (!*F) {
-    PetscCall(MatGetFactor(U->A, NULL, type, F));
-    PetscCall(MatGetOrdering(U->A, MATORDERINGNATURAL, &rows, &cols));
-    PetscCall(type == MAT_FACTOR_ICC ? MatICCFactorSymbolic(*F, U->A, rows, &info) : MatILUFactorSymbolic(*F, U->A, rows, cols, &info));
-    PetscCall(ISDestroy(&rows));
-    PetscCall(ISDestroy(&cols));
-    numbers = PETSC_TRUE;
-  }
-  if (numbers) PetscCall(type == MAT_FACTOR_ICC ? MatCholeskyFactorNumeric(*F, U->A, &info) : MatLUFactorNumeric(*F, U->A, &info));
-  PetscCall(MatSolve(*F, U->x, U->y));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode NewILU(Use *U, int n)
-{
-  PetscFunctionBeginUser;
-  for (int i = 0; i < n; i++) {
-    Mat F = NULL;
-
-    PetscCall(Factored(U, &F, MAT_FACTOR_ILU, PETSC_TRUE));
-    PetscCall(MatDestroy(&F));
-  }
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode ILUAgain(Use *U, int n)
-{
-  PetscFunctionBeginUser;
-  for (int i = 0; i < n; i++) PetscCall(Factored(U, &U->factor[0], MAT_FACTOR_ILU, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode SolveWithILU(Use *U, int n)
-{
-  PetscFunctionBeginUser;
-  for (int i = 0; i < n; i++) PetscCall(Factored(U, &U->factor[0], MAT_FACTOR_ILU, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode ICCAgain(Use *U, int n)
-{
-  PetscFunctionBeginUser;
-  for (int i = 0; i < n; i++) PetscCall(Factored(U, &U->factor[1], MAT_FACTOR_ICC, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode SolveWithICC(Use *U, int n)
-{
-  PetscFunctionBeginUser;
-  for (int i = 0; i < n; i++) PetscCall(Factored(U, &U->factor[1], MAT_FACTOR_ICC, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 const UseKind *UseKinds(size_t *num)
 {
   static const UseKind kinds[] = {
@@ -316,11 +254,16 @@ const UseKind *UseKinds(size_t *num)
     {"MatScale, MatTranspose again, MatMult",  TransposeAgain,  1,  PETSC_FALSE},
     {"MatScale, half of it again, MatMult",    HalfAgain,       1,  PETSC_FALSE},
     {"MatScale, a field again, MatMult",       FieldAgain,      1,  PETSC_FALSE},
-    {"new ILU(0), MatSolve",                   NewILU,          1,  PETSC_TRUE },
-    {"ILU(0) again, MatSolve",                 ILUAgain,        1,  PETSC_TRUE },
-    {"MatSolve with ILU(0)",                   SolveWithILU,    1,  PETSC_TRUE },
-    {"ICC(0) again, MatSolve",                 ICCAgain,        1,  PETSC_TRUE },
-    {"MatSolve with ICC(0)",                   SolveWithICC,    1,  PETSC_TRUE },
+    {"new ILU(0), MatSolve",                   UseNewILU,       1,  PETSC_TRUE },
+    {"ILU(0) again, MatSolve",                 UseILUAgain,     1,  PETSC_TRUE },
+    {"MatSolve with ILU(0)",                   UseILU,          1,  PETSC_TRUE },
+    {"new ILU(1), MatSolve",                   UseNewILU1,      1,  PETSC_TRUE },
+    {"ILU(1) again, MatSolve",                 UseILU1Again,    1,  PETSC_TRUE },
+    {"MatSolve with ILU(1)",                   UseILU1,         1,  PETSC_TRUE },
+    {"ILU(0) by RCM again, MatSolve",          UseRCMAgain,     1,  PETSC_TRUE },
+    {"MatSolve with ILU(0) by RCM",            UseRCM,          1,  PETSC_TRUE },
+    {"ICC(0) again, MatSolve",                 UseICCAgain,     1,  PETSC_TRUE },
+    {"MatSolve with ICC(0)",                   UseICC,          1,  PETSC_TRUE },
     {"MatPtAP, MatMult",                       PtAP,            1,  PETSC_FALSE},
     {"MatZeroRows, MatMult",                   ZeroRows,        1,  PETSC_FALSE},
   };
@@ -409,7 +352,7 @@ PetscErrorCode UseDestroy(Use *U)
   PetscCall(MatDestroy(&U->same));
   PetscCall(MatDestroy(&U->transpose));
   for (int i = 0; i < 3; i++) PetscCall(MatDestroy(&U->again[i]));
-  for (int i = 0; i < 2; i++) PetscCall(MatDestroy(&U->factor[i]));
+  for (int i = 0; i < USE_NUM_FACTORS; i++) PetscCall(MatDestroy(&U->factor[i]));
   for (int i = 0; i < 2; i++) PetscCall(VecDestroy(&U->part[i]));
   PetscCall(MatDestroy(&U->P));
   PetscCall(VecDestroy(&U->x));

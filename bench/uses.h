@@ -5,6 +5,15 @@
 #include "generators.h"
 #include <petscksp.h>
 
+/* Incomplete factors */
+enum {
+  USE_ILU_0,
+  USE_ILU_1,
+  USE_ILU_RCM,
+  USE_ICC_0,
+  USE_NUM_FACTORS
+};
+
 /* A matrix, and what its uses need */
 typedef struct {
   tc_matrix    S;
@@ -17,7 +26,7 @@ typedef struct {
   Vec          part[2];
   IS           half, odd;
   KSP          ksp;
-  Mat          factor[2]; /* ILU(0), ICC(0), used again */
+  Mat          factor[USE_NUM_FACTORS]; /* used again */
   PetscInt     on_diagonal; /* entries */
   PetscInt     num_rows, *rows; /* to be zeroed */
 } Use;
@@ -35,3 +44,15 @@ const UseKind *UseKinds(size_t *num);
 /* A matrix of a generator, "generator:size", square, of the type that the options name */
 PetscErrorCode UseCreate(const char[], Use *);
 PetscErrorCode UseDestroy(Use *);
+
+/* uses_factors.c. An incomplete factor, as PETSc makes it for who names no solver, and one solve: with a new one each time, with new numbers, or just solved with */
+PetscErrorCode UseNewILU(Use *, int);
+PetscErrorCode UseILUAgain(Use *, int);
+PetscErrorCode UseILU(Use *, int);
+PetscErrorCode UseNewILU1(Use *, int);
+PetscErrorCode UseILU1Again(Use *, int);
+PetscErrorCode UseILU1(Use *, int);
+PetscErrorCode UseRCMAgain(Use *, int);
+PetscErrorCode UseRCM(Use *, int);
+PetscErrorCode UseICCAgain(Use *, int);
+PetscErrorCode UseICC(Use *, int);

@@ -5,7 +5,7 @@ constexpr int tc_factor_warps = tc_sweep_threads / tc_warp_size;
 template <typename T>
 struct tc_factor_arrays {
   int32_t        num_rows, longest;
-  const int32_t *row_ptr, *col, *order, *diagonal, *mirror;
+  const int32_t *row_ptr, *col, *order, *diagonal, *mirror, *from;
   const T       *val;
   T             *factor;
   int32_t       *trouble;
@@ -22,6 +22,12 @@ struct tc_factor_arrays {
     }
     return x;
   }
+  __device__ T begins_as(int32_t k) const
+  {
+    const int32_t at = from ? from[k] : k;
+
+    return at >= 0 ? val[at] : T(0);
+  }
   /* The pivot as it is to be; others is what else is in the row, in absolute terms */
   __device__ T check(T pivot, T others, bool tells) const
   {
@@ -30,7 +36,7 @@ struct tc_factor_arrays {
 
     if (!(size <= least)) return pivot;
     if (rule == TC_PIVOT_SHIFTS) return tc_plus(pivot, shift);
-    if (tells) atomicOr(trouble, TC_FACTOR_PIVOT);
+    if (tells) *trouble = 1;
     return pivot;
   }
 };
@@ -44,12 +50,12 @@ static __device__ __forceinline__ T tc_warp_total(T x)
 }
 
 /*
-  tc_factor_kernel - L U, or L D L^T if it is symmetric, in the pattern of A
+  tc_factor_kernel - L U, or L D L^T if it is symmetric, of A in a pattern, its own or a larger one
 
   Work:   a warp per row, which subtracts multiples of the rows that its columns in front of the diagonal are, one after the other, as soon as these are there. Thread blocks begin in the order of the rows, so who
           is waited for has begun, and nobody waits for later ones
   Lanes:  consecutive entries of the row that is subtracted, each of which finds its place among the columns of the warp's own
-  Arrays: row_ptr [num_rows + 1]; col, mirror, val, factor [nnz], columns ascending in a row; order, diagonal [num_rows]; all device
+  Arrays: row_ptr [num_rows + 1]; col, mirror, from, factor [nnz], columns ascending in a row, from may be NULL; val, which `from` points into, else [nnz]; order, diagonal [num_rows]; all device
   Writes: factor, all bits before, once each, an element whole; trouble
   Shared: per warp S.longest numbers and as many columns: the row under way
   Launch: tc_sweep_threads per block.  Needs: sm_70.
@@ -69,7 +75,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_factor_kernel(tc_f
   T             others = T(0);
 
   for (int32_t t = lane; t < length; t += tc_warp_size) {
-    number[t] = S.val[first + t];
+    number[t] = S.begins_as(symmetric && t < own ? S.mirror[first + t] : first + t);
     column[t] = S.col[first + t];
   }
   __syncwarp();
@@ -82,7 +88,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_factor_kernel(tc_f
       bool has_pivot = false;
 
       for (int32_t k = begin + 1 + lane; k - lane < stop || !has_pivot; k += tc_warp_size) {
-        const int32_t j = k < stop ? S.col[k] : INT32_MAX, at = j <= column[length - 1] && !(symmetric && (j == row || S.mirror[k] < 0)) ? tc_find_column(column, t + 1, length, j) : -1;
+        const int32_t j = k < stop ? S.col[k] : INT32_MAX, at = j <= column[length - 1] && !(symmetric && j == row) ? tc_find_column(column, t + 1, length, j) : -1;
 
         if (!has_pivot) multiple = tc_times(value, tc_over(T(1), S.await(S.factor + begin)));
         has_pivot = true;
@@ -95,11 +101,8 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_factor_kernel(tc_f
     if (symmetric) {
       others = tc_plus(others, fabs(value));
       if (lane == 0) {
-        const int32_t there = S.mirror[first + t];
-
         tc_hand_over(S.factor + first + t, multiple);
-        if (there >= 0) tc_hand_over(S.factor + there, multiple);
-        else if (multiple != T(0)) atomicOr(S.trouble, TC_FACTOR_LONE);
+        tc_hand_over(S.factor + S.mirror[first + t], multiple);
       }
     }
     __syncwarp();
@@ -112,9 +115,6 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_factor_kernel(tc_f
 
   if (symmetric) {
     if (lane == 0) tc_hand_over(S.factor + first + own, pivot);
-    for (int32_t k = first + length + lane; k < S.row_ptr[row + 1]; k += tc_warp_size) {
-      if (S.mirror[k] < 0) tc_hand_over(S.factor + k, T(0)); // L has none there
-    }
   } else {
     for (int32_t t = lane; t < length; t += tc_warp_size) tc_hand_over(S.factor + first + t, t == own ? pivot : number[t]);
   }
@@ -124,7 +124,7 @@ template <typename T>
 static tc_status factor_of(const tc_csr_local *A, const tc_factor *F, cudaStream_t stream)
 {
   const tc_sweep_pattern   *P = F->pattern;
-  const tc_factor_arrays<T> S = {A->num_rows, P->longest, A->row_ptr, A->col, P->order[0], P->diagonal, F->mirror, static_cast<const T *>(F->val), static_cast<T *>(F->factor), F->trouble, F->rule, static_cast<T>(F->zero), static_cast<T>(F->shift)};
+  const tc_factor_arrays<T> S = {A->num_rows, P->longest, A->row_ptr, A->col, P->order[0], P->diagonal, F->mirror, F->from, static_cast<const T *>(F->val), static_cast<T *>(F->factor), F->trouble, F->rule, static_cast<T>(F->zero), static_cast<T>(F->shift)};
   const int64_t             blocks = ((int64_t)A->num_rows + tc_factor_warps - 1) / tc_factor_warps;
   const int                 shared = tc_factor_warps * P->longest * (int)(sizeof(T) + sizeof(int32_t));
 

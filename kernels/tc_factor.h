@@ -1,8 +1,8 @@
 /*
-  tc_factor - incomplete factors of a square matrix that have its own pattern, straight from CSR. Plain C.
+  tc_factor - incomplete factors of a square matrix in a given pattern, its own or one with more entries, straight from CSR. Plain C.
 
-  L U = A where A has entries, L with ones on its diagonal, which are not stored: ILU(0). Or L D L^T, of the lower triangle of a matrix whose pattern is symmetric: ICC(0). The factor is in the places of the
-  entries of A: L, what is on the diagonal of U, or D, and U, or L^T.
+  L U = A where the pattern has entries, L with ones on its diagonal, which are not stored: ILU. Or L D L^T, of the upper triangle of A, where the pattern is symmetric: ICC. The factor is in the places of the
+  entries of the pattern: L, what is on the diagonal of U, or D, and U, or L^T.
 */
 #pragma once
 #include "tc_sweep.h"
@@ -23,20 +23,15 @@ enum {
   TC_FACTOR_LONGEST_ROW = 1024 // entries, of what can be factored
 };
 
-/* Why a factor is not to be used, one or both */
-enum {
-  TC_FACTOR_PIVOT = 1, // a pivot is not as large as it has to be, and was not shifted
-  TC_FACTOR_LONE  = 2  // L D L^T: an entry of L that is not zero has none that mirrors it, where L^T could have its own
-};
-
 /* What it takes to compute a factor; all arrays local */
 typedef struct {
   const tc_sweep_pattern *pattern;
-  const int32_t          *mirror;  // [nnz], where the entry is that mirrors each one in the other triangle, -1 if there is none: L D L^T; NULL: L U
+  const int32_t          *mirror;  // [nnz], where the entry is that mirrors each one in the other triangle: L D L^T; NULL: L U
   tc_scalar               scalar;
-  const void             *val;     // [nnz], A
+  const void             *val;     // A
+  const int32_t          *from;    // [nnz], which of val each entry begins as, -1: zero; NULL: val [nnz] has them in order
   void                   *factor;  // [nnz]
-  int32_t                *trouble; // zero before; some of TC_FACTOR_PIVOT and TC_FACTOR_LONE afterwards
+  int32_t                *trouble; // zero before; not afterwards if a pivot is not as large as it has to be, and was not shifted: the factor is not to be used
   tc_pivot_rule           rule;    // of L D L^T not TC_PIVOT_SHIFTS
   double                  zero, shift;
 } tc_factor;

@@ -87,11 +87,11 @@ static double pivot_of(const tc_factor *F, double pivot, double others, int *tro
 
   if (!((F->rule == TC_PIVOT_SHIFTS_SIGNED ? pivot : fabs(pivot)) <= least)) return pivot;
   if (F->rule == TC_PIVOT_SHIFTS) return rounded(F->scalar, pivot + rounded(F->scalar, F->shift));
-  *trouble |= TC_FACTOR_PIVOT;
+  *trouble = 1;
   return pivot;
 }
 
-/* L U by rows, as PETSc does it, or L D L^T of the lower triangle by the same rows; factor [nnz] */
+/* L U by rows, as PETSc does it, or L D L^T of the upper triangle by the same rows; factor [nnz] */
 static void factor_on_host(const matrix *A, const tc_factor *F, int symmetric, void *factor, int *trouble)
 {
   const tc_scalar scalar = F->scalar;
@@ -103,19 +103,18 @@ static void factor_on_host(const matrix *A, const tc_factor *F, int symmetric, v
     double        others = 0, pivot;
 
     for (int32_t j = 0; j < A->n; ++j) row[j] = NAN; // no place in this row
-    for (int32_t k = first; k < last; ++k) row[A->col[k]] = number_at(scalar, A->val, k);
+    for (int32_t k = first; k < last; ++k) row[A->col[k]] = number_at(scalar, A->val, symmetric ? A->mirror[k] : k);
     for (int32_t k = first; k < own; ++k) {
       const int32_t r     = A->col[k];
       const double  value = row[r], multiple = value == 0 ? value : rounded(scalar, value * rounded(scalar, 1.0 / number_at(scalar, factor, A->diagonal[r])));
 
       for (int32_t q = A->diagonal[r] + 1; value != 0 && q < A->row_ptr[r + 1]; ++q) {
-        if (symmetric ? A->col[q] < i && A->mirror[q] >= 0 : !isnan(row[A->col[q]])) row[A->col[q]] = rounded(scalar, row[A->col[q]] - rounded(scalar, (symmetric ? value : multiple) * number_at(scalar, factor, q)));
+        if (!isnan(row[A->col[q]]) && (!symmetric || A->col[q] < i)) row[A->col[q]] = rounded(scalar, row[A->col[q]] - rounded(scalar, (symmetric ? value : multiple) * number_at(scalar, factor, q)));
       }
       if (symmetric) {
         if (value != 0) row[i] = rounded(scalar, row[i] - rounded(scalar, value * multiple));
         others = rounded(scalar, others + fabs(value));
-        if (A->mirror[k] >= 0) set_number(scalar, factor, A->mirror[k], multiple);
-        else if (multiple != 0) *trouble |= TC_FACTOR_LONE;
+        set_number(scalar, factor, A->mirror[k], multiple);
       }
       row[r] = multiple;
     }
@@ -123,16 +122,13 @@ static void factor_on_host(const matrix *A, const tc_factor *F, int symmetric, v
     pivot  = pivot_of(F, row[i], others, trouble);
     row[i] = pivot;
     for (int32_t k = first; k < last; ++k) set_number(scalar, factor, k, row[A->col[k]]);
-    for (int32_t k = last; k < A->row_ptr[i + 1]; ++k) {
-      if (A->mirror[k] < 0) set_number(scalar, factor, k, 0);
-    }
   }
   free(row);
 }
 
 /* What factors need of the device: the matrix there, its orders and facts */
 typedef struct {
-  device_bytes     row_ptr, col, val, order[2], diagonal, place, mirror, facts, trouble, factor;
+  device_bytes     row_ptr, col, val, from, order[2], diagonal, place, mirror, facts, trouble, factor;
   tc_csr_local     local;
   tc_sweep_pattern pattern;
 } there;
@@ -184,19 +180,42 @@ static int there_is(there *D, const matrix *A)
   return device_bytes_are(&D->place, NULL) && right;
 }
 
-/* One factor; `small` makes some pivots small */
+/* The values elsewhere, the last one first, and zeros of which some are nowhere: which one each entry begins as, [nnz] */
+static int32_t *put_elsewhere(matrix *A, tc_scalar scalar)
+{
+  int32_t *from = bytes_new((size_t)A->nnz * sizeof *from);
+
+  for (int64_t k = 0; k < A->nnz; ++k) from[k] = number_at(scalar, A->val, k) == 0 && k % 2 == 0 ? -1 : (int32_t)(A->nnz - 1 - k);
+  for (int64_t k = 0; k < A->nnz / 2; ++k) {
+    const double first = number_at(scalar, A->val, k), last = number_at(scalar, A->val, A->nnz - 1 - k);
+
+    set_number(scalar, A->val, k, last);
+    set_number(scalar, A->val, A->nnz - 1 - k, first);
+  }
+  for (int64_t k = 0; k < A->nnz; ++k) {
+    if (from[k] < 0) set_number(scalar, A->val, A->nnz - 1 - k, 77.0); // nobody's
+  }
+  return from;
+}
+
+/* One factor; `small` makes some pivots small; every other one has its values elsewhere */
 static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, int symmetric, tc_pivot_rule rule, int small)
 {
   matrix          A        = matrix_new(scalar, n, reach, gap);
   void           *expected = bytes_new(bytes_of(scalar, A.nnz));
   tc_factor       F        = {.scalar = scalar, .rule = rule, .zero = 0x1p-20, .shift = 0x1p-10};
   tc_sweep_facts  facts    = {A.longest, 0, irregular(&A, 1 + n % 3)};
-  int32_t         told;
+  int32_t         told, *from;
   int             trouble;
-  there       D;
+  const int       elsewhere = ((int)rule + small + symmetric) % 2;
+  there           D;
 
   if (small) set_number(scalar, A.val, A.diagonal[n / 2], small == 1 ? 0x1p-30 : -1.0);
+  factor_on_host(&A, &F, symmetric, expected, &trouble);
+  from      = elsewhere ? put_elsewhere(&A, scalar) : NULL;
   D         = there_new(scalar, &A);
+  D.from    = device_bytes_new(elsewhere ? (size_t)A.nnz * sizeof *from : 0, from);
+  F.from    = elsewhere ? (const int32_t *)(void *)D.from.local : NULL;
   F.pattern = &D.pattern;
   F.val     = D.val.local;
   F.factor  = D.factor.local;
@@ -206,52 +225,35 @@ static void check(tc_scalar scalar, int32_t n, int32_t reach, int32_t gap, int s
   device_check(backend, backend->sweep_facts(&D.local, symmetric ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
   fact(device_bytes_are(&D.facts, &facts), "sweep_facts", scalar, n, reach, "the longest row, nothing is alone, and do rows share their columns?");
   device_check(backend, backend->factor(&D.local, &F, NULL), "factor");
-  factor_on_host(&A, &F, symmetric, expected, &trouble);
   told = trouble;
+  fact(device_bytes_are(&D.from, from), "factor", scalar, n, reach, "where entries begin stays");
   fact(device_bytes_are(&D.trouble, &told), "factor", scalar, n, reach, trouble ? "small pivots are told" : "no small pivots");
   fact(device_bytes_are(&D.factor, expected), "factor", scalar, n, reach, symmetric ? "L D L^T as the host" : "L U as the host");
   fact(device_bytes_are(&D.mirror, symmetric ? A.mirror : NULL), "sweep_facts", scalar, n, reach, "mirrors");
   fact(there_is(&D, &A), "factor", scalar, n, reach, "what is read stays");
   matrix_free(&A);
   free(expected);
+  free(from);
 }
 
-/* Entries without others in the other triangle are found; in the lower one they are in the way of L D L^T, unless they are zeros; without a mirror nobody looks */
+/* Entries without others in the other triangle are found; without a mirror nobody looks */
 static void check_lone(tc_scalar scalar, int32_t n)
 {
-  for (int way = 0; way < 3; ++way) {
-    matrix          A        = matrix_new(scalar, n, 1, 1);
-    void           *expected = bytes_new(bytes_of(scalar, A.nnz));
-    tc_factor       F        = {.scalar = scalar, .rule = TC_PIVOT_STAYS};
-    tc_sweep_facts  facts    = {3, way > 0, 0};
-    int32_t         told;
-    int             trouble;
-    there           D;
+  for (int looks = 0; looks < 2; ++looks) {
+    matrix         A     = matrix_new(scalar, n, 1, 1);
+    tc_sweep_facts facts = {3, looks, 0};
+    there          D;
 
     A.col[A.row_ptr[n / 2 + 1] - 1] = n - 1; // in place of the column beside the diagonal
     find_mirrors(&A);
-    set_number(scalar, A.val, A.row_ptr[n / 2 + 1], way == 1 ? 0.5 : 0.0);
-    D         = there_new(scalar, &A);
-    F.pattern = &D.pattern;
-    F.val     = D.val.local;
-    F.factor  = D.factor.local;
-    F.trouble = (int32_t *)(void *)D.trouble.local;
-    F.mirror  = (const int32_t *)(void *)D.mirror.local;
-    device_check(backend, backend->sweep_facts(&D.local, way > 0 ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
-    fact(device_bytes_are(&D.facts, &facts), "sweep_facts", scalar, n, 1, way > 0 ? "some are alone" : "nobody asks");
-    if (way > 0) {
-      device_check(backend, backend->factor(&D.local, &F, NULL), "factor");
-      factor_on_host(&A, &F, 1, expected, &trouble);
-      told = trouble;
-      fact(trouble == (way == 1 ? TC_FACTOR_LONE : 0) && device_bytes_are(&D.trouble, &told), "factor", scalar, n, 1, way == 1 ? "one alone is in the way" : "zeros are not");
-      fact(device_bytes_are(&D.factor, expected), "factor", scalar, n, 1, "L D L^T as the host, but for what is alone");
-    }
-    fact(device_bytes_are(&D.mirror, way > 0 ? A.mirror : NULL), "sweep_facts", scalar, n, 1, "mirrors");
+    D = there_new(scalar, &A);
+    device_check(backend, backend->sweep_facts(&D.local, looks ? (int32_t *)(void *)D.mirror.local : NULL, (tc_sweep_facts *)(void *)D.facts.local, NULL), "sweep_facts");
+    fact(device_bytes_are(&D.facts, &facts), "sweep_facts", scalar, n, 1, looks ? "some are alone" : "nobody asks");
+    fact(device_bytes_are(&D.mirror, looks ? A.mirror : NULL), "sweep_facts", scalar, n, 1, "mirrors");
     fact(there_is(&D, &A), "sweep_facts", scalar, n, 1, "what is read stays");
-    if (way == 0) device_bytes_are(&D.trouble, NULL);
-    if (way == 0) device_bytes_are(&D.factor, NULL);
+    device_bytes_are(&D.trouble, NULL);
+    device_bytes_are(&D.factor, NULL);
     matrix_free(&A);
-    free(expected);
   }
 }
 

@@ -13,6 +13,12 @@ typedef struct {
   int             current; // are they of the numbers of the factor?
 } factor_rows;
 
+/* Orders of rows and columns that are not the matrix's, each from the outside in, and back */
+typedef struct {
+  int32_t *rows, *cols, *rows_back, *cols_back; // [num_rows]; NULL, all of them: the matrix's
+  void    *vector;                              // [num_rows]
+} factor_orders;
+
 struct tc_factors {
   const tc_backend *backend;
   tc_scalar         scalar;
@@ -20,7 +26,8 @@ struct tc_factors {
   factor_rows       factor, transpose;
   void             *memory; // of all that follows
   void             *between, *scratch; // [num_rows]
-  int32_t          *mirror, *trouble;  // NULL, [nnz]; [1]
+  factor_orders     orders;
+  int32_t          *mirror, *from, *trouble; // NULL or [nnz], the first two; [1]
 };
 
 static void rows_forget(const tc_backend *backend, factor_rows *R)
@@ -48,39 +55,116 @@ static tc_status rows_alloc(const tc_factors *F, const tc_csr_local *like, facto
   return TC_OK;
 }
 
-static tc_status create(tc_factors *F, const tc_csr_local *rows, tc_stream stream)
+/* Memory of all else: vectors first */
+static tc_status rest_alloc(tc_factors *F, int filled, int ordered)
+{
+  const size_t n = (size_t)F->factor.rows.num_rows, nnz = (size_t)F->factor.rows.nnz, vector = n * tc_scalar_bytes(F->scalar), lists = ordered ? 4 * n : 0;
+  int32_t     *ids;
+
+  TC_CALL(tc_from_backend(F->backend, F->backend->alloc((ordered ? 3 : 2) * vector + (1 + (F->symmetric ? nnz : 0) + (filled ? nnz : 0) + lists) * sizeof *ids, &F->memory)));
+  F->between = F->memory;
+  F->scratch = (char *)F->memory + vector;
+  ids        = (int32_t *)(void *)((char *)F->memory + (ordered ? 3 : 2) * vector);
+  F->trouble = ids++;
+  F->mirror  = F->symmetric ? ids : NULL;
+  ids += F->symmetric ? nnz : 0;
+  F->from = filled ? ids : NULL;
+  ids += filled ? nnz : 0;
+  if (ordered) F->orders = (factor_orders){.rows = ids, .cols = ids + n, .rows_back = ids + 2 * n, .cols_back = ids + 3 * n, .vector = (char *)F->scratch + vector};
+  return TC_OK;
+}
+
+/* There are none if there are too many levels */
+static tc_status find_orders(tc_factors *F, int32_t most, tc_stream stream)
+{
+  const tc_sweep_orders *orders = &F->factor.orders;
+
+  TC_CALL(tc_sweep_orders_find(&F->factor.orders, F->backend, &F->factor.rows, most, F->mirror, stream));
+  TC_CHECK(orders->pattern.longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_UNSUPPORTED, "a row has %d entries, more than %d", (int)orders->pattern.longest, (int)TC_FACTOR_LONGEST_ROW);
+  TC_CHECK(!F->symmetric || !orders->lone, TC_ERR_UNSUPPORTED, "the pattern is not symmetric");
+  return TC_OK;
+}
+
+static tc_status create(tc_factors *F, const tc_csr_local *rows, int32_t most, tc_stream stream)
 {
   const tc_backend *backend = F->backend;
-  const size_t      vector  = (size_t)rows->num_rows * tc_scalar_bytes(F->scalar);
   int32_t          *row_ptr, *col;
 
   TC_CALL(rows_alloc(F, rows, &F->factor, &row_ptr, &col));
   TC_CALL(tc_from_backend(backend, backend->copy(row_ptr, rows->row_ptr, ((size_t)rows->num_rows + 1) * sizeof *row_ptr, stream)));
   TC_CALL(tc_from_backend(backend, backend->copy(col, rows->col, (size_t)rows->nnz * sizeof *col, stream)));
-  TC_CALL(tc_from_backend(backend, backend->alloc(2 * vector + (size_t)(1 + (F->symmetric ? rows->nnz : 0)) * sizeof *F->trouble, &F->memory)));
-  F->between = F->memory;
-  F->scratch = (char *)F->memory + vector;
-  F->trouble = (int32_t *)(void *)((char *)F->scratch + vector);
-  F->mirror  = F->symmetric ? F->trouble + 1 : NULL;
-  TC_CALL(tc_sweep_orders_find(&F->factor.orders, backend, &F->factor.rows, INT32_MAX, F->mirror, stream));
-  TC_CHECK(F->factor.orders.pattern.longest <= TC_FACTOR_LONGEST_ROW, TC_ERR_UNSUPPORTED, "a row has %d entries, more than %d", (int)F->factor.orders.pattern.longest, (int)TC_FACTOR_LONGEST_ROW);
-  return TC_OK;
+  TC_CALL(rest_alloc(F, 0, 0));
+  return find_orders(F, most, stream);
 }
 
-tc_status tc_factors_create(const tc_backend *backend, const tc_csr_local *rows, int symmetric, tc_scalar scalar, tc_factors **factors, tc_stream stream)
+/* A list of ids to where both it and its inverse are kept */
+static tc_status send_order(const tc_factors *F, const int32_t *order, int32_t *local, int32_t *local_back, tc_stream stream)
+{
+  const tc_backend *backend = F->backend;
+  const int32_t     n       = F->factor.rows.num_rows;
+  int32_t          *back    = malloc((size_t)n * sizeof *back);
+  tc_status         status;
+
+  TC_CHECK(back, TC_ERR_MEMORY, "the order of %d rows: no memory", (int)n);
+  for (int32_t i = 0; i < n; i++) back[order[i]] = i;
+  status = tc_from_backend(backend, backend->upload(local, order, (size_t)n * sizeof *order, stream));
+  if (status == TC_OK) status = tc_from_backend(backend, backend->upload(local_back, back, (size_t)n * sizeof *back, stream));
+  free(back);
+  return status;
+}
+
+static tc_status create_filled(tc_factors *F, const tc_factors_pattern *pattern, int32_t most, tc_stream stream)
+{
+  const tc_backend  *backend = F->backend;
+  const tc_csr_local rows    = {.num_rows = pattern->num_rows, .num_cols = pattern->num_rows, .nnz = pattern->nnz, .row_group = pattern->row_group};
+  const size_t       entries = (size_t)pattern->nnz * sizeof *pattern->col;
+  int32_t           *row_ptr, *col;
+
+  TC_CALL(rows_alloc(F, &rows, &F->factor, &row_ptr, &col));
+  TC_CALL(tc_from_backend(backend, backend->upload(row_ptr, pattern->row_ptr, ((size_t)pattern->num_rows + 1) * sizeof *row_ptr, stream)));
+  TC_CALL(tc_from_backend(backend, backend->upload(col, pattern->col, entries, stream)));
+  TC_CALL(rest_alloc(F, 1, pattern->rows != NULL));
+  TC_CALL(tc_from_backend(backend, backend->upload(F->from, pattern->from, entries, stream)));
+  if (pattern->rows) TC_CALL(send_order(F, pattern->rows, F->orders.rows, F->orders.rows_back, stream));
+  if (pattern->rows) TC_CALL(send_order(F, pattern->cols, F->orders.cols, F->orders.cols_back, stream));
+  return find_orders(F, most, stream);
+}
+
+static tc_factors *factors_new(const tc_backend *backend, int symmetric, tc_scalar scalar)
 {
   tc_factors *F = calloc(1, sizeof *F);
-  tc_status   status;
 
-  *factors = NULL;
-  TC_CHECK(F, TC_ERR_MEMORY, "a factor: no memory");
+  if (!F) return NULL;
   F->backend   = backend;
   F->scalar    = scalar;
   F->symmetric = symmetric;
-  status       = create(F, rows, stream);
-  if (status == TC_OK) *factors = F;
+  return F;
+}
+
+/* What is to become of it */
+static tc_status finish(tc_status status, tc_factors *F, tc_factors **factors)
+{
+  if (status == TC_OK && F->factor.orders.memory) *factors = F;
   else tc_factors_destroy(F);
   return status;
+}
+
+tc_status tc_factors_create(const tc_backend *backend, const tc_csr_local *rows, int symmetric, tc_scalar scalar, int32_t most, tc_factors **factors, tc_stream stream)
+{
+  tc_factors *F = factors_new(backend, symmetric, scalar);
+
+  *factors = NULL;
+  TC_CHECK(F, TC_ERR_MEMORY, "a factor: no memory");
+  return finish(create(F, rows, most, stream), F, factors);
+}
+
+tc_status tc_factors_create_filled(const tc_backend *backend, const tc_factors_pattern *pattern, int symmetric, tc_scalar scalar, int32_t most, tc_factors **factors, tc_stream stream)
+{
+  tc_factors *F = factors_new(backend, symmetric, scalar);
+
+  *factors = NULL;
+  TC_CHECK(F, TC_ERR_MEMORY, "a factor: no memory");
+  return finish(create_filled(F, pattern, most, stream), F, factors);
 }
 
 void tc_factors_destroy(tc_factors *F)
@@ -95,7 +179,7 @@ void tc_factors_destroy(tc_factors *F)
 tc_status tc_factors_compute(tc_factors *F, const void *val, tc_pivot_rule rule, double zero, double shift, int *trouble, tc_stream stream)
 {
   const tc_backend *backend = F->backend;
-  const tc_factor   factor  = {.pattern = &F->factor.orders.pattern, .mirror = F->mirror, .scalar = F->scalar, .val = val, .factor = F->factor.val, .trouble = F->trouble, .rule = rule, .zero = zero, .shift = shift};
+  const tc_factor   factor  = {.pattern = &F->factor.orders.pattern, .mirror = F->mirror, .scalar = F->scalar, .val = val, .from = F->from, .factor = F->factor.val, .trouble = F->trouble, .rule = rule, .zero = zero, .shift = shift};
   int32_t           told    = 0;
 
   F->transpose.current = 0;
@@ -128,21 +212,25 @@ static tc_status transpose(tc_factors *F, tc_stream stream)
 
 tc_status tc_factors_solve(tc_factors *F, int transposed, const void *b, void *x, tc_stream stream)
 {
+  const tc_backend  *backend = F->backend;
   const int          turned = transposed && !F->symmetric;
   const factor_rows *R      = turned ? &F->transpose : &F->factor;
+  const int32_t      n      = R->rows.num_rows, *in = turned ? F->orders.cols : F->orders.rows, *out = turned ? F->orders.rows_back : F->orders.cols_back;
   tc_sweep           sweep  = {.pattern = &R->orders.pattern, .scalar = F->scalar, .scratch = F->scratch, .omega = 1};
 
   if (turned) TC_CALL(transpose(F, stream));
+  if (in) TC_CALL(tc_from_backend(backend, backend->gather(n, in, F->scalar, b, F->orders.vector, stream)));
   sweep.val  = R->val;
   sweep.kind = turned ? TC_SWEEP_FROM_ZERO : F->symmetric ? TC_SWEEP_UNIT_OVER : TC_SWEEP_UNIT;
-  sweep.b    = b;
+  sweep.b    = in ? F->orders.vector : b;
   sweep.x    = F->between;
-  TC_CALL(tc_from_backend(F->backend, F->backend->sweep(&R->rows, &sweep, stream)));
+  TC_CALL(tc_from_backend(backend, backend->sweep(&R->rows, &sweep, stream)));
   sweep.kind     = turned || F->symmetric ? TC_SWEEP_UNIT : TC_SWEEP_FROM_ZERO;
   sweep.backward = 1;
   sweep.b        = F->between;
-  sweep.x        = x;
-  return tc_from_backend(F->backend, F->backend->sweep(&R->rows, &sweep, stream));
+  sweep.x        = out ? F->orders.vector : x;
+  TC_CALL(tc_from_backend(backend, backend->sweep(&R->rows, &sweep, stream)));
+  return out ? tc_from_backend(backend, backend->gather(n, out, F->scalar, F->orders.vector, x, stream)) : TC_OK;
 }
 
 int32_t tc_factors_levels(const tc_factors *F, int backward)

@@ -1,7 +1,7 @@
 /*
   Factors of matrices on the GPU. The parent (PETSc 3.26.1) solves with its factors by cuSPARSE, where rows wait for each other: 50 to 600 us for what the host does in 20 to 150 with small matrices,
   both ways of the vectors included, and a block of right-hand sides column by column. The coarsest grids of multigrid are such, and so are incomplete factors with few rows or long chains of them. So the factors of these
-  are the host's (factor_host.c), which most of the parent's are computed on anyway. Of others those that have the pattern of the matrix are computed and solved with by us (factor_device.c); the rest is the parent's.
+  are the host's (factor_host.c), which most of the parent's are computed on anyway. Of others the incomplete ones are computed and solved with by us (factor_device.c), complete ones are the parent's.
 */
 #include "solve.h"
 #include "../../plan/sweeps.h"
@@ -103,7 +103,7 @@ static PetscErrorCode MatTCGetFactor(Mat A, MatFactorType type, PetscBool named,
   if (tc && !bound && !named) PetscCall(MatTCFactorOnHost(A, type, (PetscBool)!MatTCIsIncomplete(type), &host));
   if (host) PetscCall(MatTCHostFactorCreate(A, type, F));
   if (*F) PetscCall(PetscInfo(A, "aijtccusparse: %s factors of this matrix are the host's, %s\n", MatFactorTypes[type], bound ? "to which it is bound" : "which solves with such faster than the GPU does"));
-  else if (tc && !bound && MatTCIsIncomplete(type)) PetscCall(MatTCDeviceFactorCreate(A, type, F));
+  else if (tc && !bound && MatTCIsIncomplete(type)) PetscCall(MatTCDeviceFactorCreate(A, type, named, F));
   else PetscCall(MatTCParentFactorCreate(A, type, F));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

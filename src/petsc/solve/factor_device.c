@@ -1,9 +1,9 @@
 /*
-  Incomplete factors of sequential matrices on the GPU. Those in the pattern of the matrix are computed and solved with there (plan/factors.h): ILU(0), PETSc's default preconditioner, and ICC(0). For all others this object is a
-  shell around a factor of the parent, or of the host, to which it also turns if pivots need what only the host does.
+  Incomplete factors of sequential matrices on the GPU. They are computed and solved with there (plan/factors.h): ILU(0), PETSc's default preconditioner, and ICC(0) in the pattern of the matrix, those with more levels or
+  in other orders in what MATSOLVERPETSC finds (factor_filled.c). If the host is faster, or pivots need what only it does, or rows are too long, this object is a shell around a factor of the host, or of the parent.
 */
 #include "solve.h"
-#include "../../plan/factors.h"
+#include "../../plan/sweeps.h"
 
 #if PetscDefined(HAVE_CUDA)
 
@@ -15,12 +15,15 @@ typedef struct {
   Mat               other;   /* NULL: none so far */
   PetscBool         host;    /* was it to be the host's? */
   PetscBool         symmetric; /* ICC */
+  PetscBool         wanted;    /* of the GPU, even if the host is faster */
+  PetscBool         filled;    /* has it more entries than the matrix, or other orders? */
+  PetscInt64        entries;   /* of the matrix */
   IS                rows, cols; /* as factored symbolically, cols NULL with ICC */
   MatFactorInfo     info;
   PetscInt64        count; /* of solves on the GPU */
 } MatTCDeviceFactor;
 
-static const char device_factor_name[] = "MatAIJTCCUSPARSE_device_factor";
+static const char device_factor_name[] = "MatAIJTCCUSPARSE_device_factor", host_is_faster[] = "it solves faster, so many rows wait for others";
 
 static PetscErrorCode MatTCDeviceFactorGet(Mat F, MatTCDeviceFactor **D)
 {
@@ -99,7 +102,7 @@ static PetscErrorCode MatTCDeviceFactorCompute(MatTCDeviceFactor *D, Mat A, cons
   status = tc_factors_compute(D->factors, values, MatTCPivotRule(info, D->symmetric), (double)info->zeropivot, (double)info->shiftamount, trouble, MatTCGetParentStream());
   PetscCall(PetscLogGpuTimeEnd());
   PetscCall(MatTCRestoreDeviceValues(A, &values));
-  *why = status != TC_OK ? tc_last_error() : *trouble == TC_FACTOR_LONE ? "the pattern is not symmetric" : *trouble ? "a pivot is too small" : NULL;
+  *why = status != TC_OK ? tc_last_error() : *trouble ? "a pivot is too small" : NULL;
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -111,7 +114,7 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
   const char        *why     = "the matrix has left the GPU";
   int                trouble = 0;
   MatInfo            entries;
-  PetscBool          bound, host = PETSC_TRUE; /* cuSPARSE does not look at pivots */
+  PetscBool          bound;
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
@@ -121,7 +124,7 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   PetscCall(MatGetInfo(A, MAT_LOCAL, &entries));
-  PetscCheck((int64_t)entries.nz_used == tc_factors_nnz(D->factors), PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix has %.0f entries, its symbolic factorization was of %" PetscInt64_FMT ", expected the same pattern", entries.nz_used, (PetscInt64)tc_factors_nnz(D->factors));
+  PetscCheck((PetscInt64)entries.nz_used == D->entries, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix has %.0f entries, its symbolic factorization was of %" PetscInt64_FMT ", expected the same pattern", entries.nz_used, D->entries);
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
   D->theirs = PETSC_FALSE;
@@ -131,68 +134,117 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
     MatTCFactorIsDone(F, NULL);
     PetscFunctionReturn(PETSC_SUCCESS);
   }
-  if (trouble == TC_FACTOR_LONE) PetscCall(MatTCFactorOnHost(A, D->symmetric ? MAT_FACTOR_ICC : MAT_FACTOR_ILU, PETSC_TRUE, &host));
-  PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", host ? MATSOLVERPETSC : MATSOLVERCUSPARSE, why));
-  if (!D->other || D->host != host) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
+  PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", MATSOLVERPETSC, why)); /* cuSPARSE does not look at pivots */
+  if (!D->other) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, PETSC_TRUE));
   PetscCall(MatTCDeviceFactorComputeOther(F, D, A, info));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Can the GPU factor the matrix so, as far as is known before it is asked? */
-static PetscErrorCode MatTCDeviceFactorCan(Mat A, IS rows, IS cols, const MatFactorInfo *info, const tc_backend **backend, PetscBool *can)
+/* Does the GPU factor the matrix so, as far as is known before it is asked? */
+static PetscErrorCode MatTCDeviceFactorCan(Mat A, const MatTCDeviceFactor *D, const tc_backend **backend, PetscBool *can)
 {
   Mat_AIJTCCUSPARSE *tc;
   PetscInt           m;
-  PetscBool          natural, same = PETSC_TRUE, bound;
+  PetscBool          bound;
 
   PetscFunctionBegin;
   *can = PETSC_FALSE;
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
   PetscCall(MatGetLocalSize(A, &m, NULL));
-  if (!tc || bound || m == 0 || info->levels > 0 || info->factoronhost || info->solveonhost || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
+  if (!tc || bound || m == 0 || D->info.factoronhost || D->info.solveonhost || MatTCSparesDevice(A, tc) || MatTCLeftToParent(tc)) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCCurrentBackend(A, tc->parent, backend));
-  PetscCall(ISIdentity(rows, &natural));
-  if (cols) PetscCall(ISIdentity(cols, &same));
-  if ((*backend)->factor && natural && same) PetscCall(MatTCHasFullDiagonal(A, tc, can));
+  if (!(*backend)->factor) PetscFunctionReturn(PETSC_SUCCESS);
+  if (D->filled) *can = PETSC_TRUE; /* PETSc looks at the diagonal */
+  else PetscCall(MatTCHasFullDiagonal(A, tc, can));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Levels of rows, in both directions, up to which the GPU is to solve */
+static int32_t MatTCDeviceFactorMostLevels(const MatTCDeviceFactor *D, int32_t m, int64_t nnz, int32_t row_group)
+{
+  const int32_t most = D->wanted ? INT32_MAX : tc_factors_most_levels(m, nnz, row_group);
+
+  return most > INT32_MAX / 2 ? INT32_MAX : 2 * most;
+}
+
+/* In the pattern of the matrix. *why: there are none */
+static PetscErrorCode MatTCDeviceFactorCreateSame(Mat A, MatTCDeviceFactor *D, const char **why)
+{
+  const PetscScalar *values;
+  Mat_AIJTCCUSPARSE *tc;
+  MatTCPattern       P;
+  tc_status          status = TC_OK;
+  int32_t            most;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCSendToDevice(A, tc, D->backend));
+  PetscCall(MatTCGetDeviceValues(A, &values)); /* with them comes the pattern */
+  PetscCall(MatTCPatternGetLocal(A, D->backend, MatTCGetParentStream(), &P, &status));
+  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.local.row_group));
+  most = MatTCDeviceFactorMostLevels(D, P.local.num_rows, P.local.nnz, P.local.row_group);
+  if (status == TC_OK) status = tc_factors_create(D->backend, &P.local, D->symmetric, MATTC_SCALAR, most, &D->factors, MatTCGetParentStream());
+  PetscCall(MatTCPatternRestore(A, D->backend, &P));
+  PetscCall(MatTCRestoreDeviceValues(A, &values));
+  *why = status == TC_OK ? host_is_faster : tc_last_error();
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* In the pattern of the other factor, which is the host's and stays: pivots may need it */
+static PetscErrorCode MatTCDeviceFactorCreateFilled(Mat A, MatTCDeviceFactor *D, const char **why)
+{
+  tc_factors_pattern P;
+  Mat_AIJTCCUSPARSE *tc;
+  tc_status          status;
+  PetscBool          done;
+
+  PetscFunctionBegin;
+  *why = "PETSc's own factor has more entries than 32 bits count, or another layout";
+  PetscCall(MatTCContextGet(A, &tc));
+  PetscCall(MatTCFactorPatternGet(D->other, A, D->symmetric, D->rows, D->symmetric ? D->rows : D->cols, &P, &done));
+  if (!done) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.row_group));
+  status = tc_factors_create_filled(D->backend, &P, D->symmetric, MATTC_SCALAR, MatTCDeviceFactorMostLevels(D, P.num_rows, P.nnz, P.row_group), &D->factors, MatTCGetParentStream());
+  *why   = status == TC_OK ? host_is_faster : tc_last_error();
+  PetscCall(MatTCFactorPatternRestore(&P));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
 static PetscErrorCode MatTCDeviceFactorSymbolic(Mat F, Mat A, IS rows, IS cols, const MatFactorInfo *info)
 {
-  const PetscScalar *values;
   MatTCDeviceFactor *D;
-  Mat_AIJTCCUSPARSE *tc;
-  MatTCPattern       P;
   MatFactorType      type;
-  tc_status          status = TC_OK;
-  PetscBool          can, host;
+  MatInfo            entries;
+  const char        *why = NULL;
+  PetscBool          can, natural, same = PETSC_TRUE, host = PETSC_TRUE;
 
   PetscFunctionBegin;
   PetscCall(MatTCDeviceFactorGet(F, &D));
   PetscCall(PetscObjectReference((PetscObject)rows));
   if (cols) PetscCall(PetscObjectReference((PetscObject)cols));
   PetscCall(MatTCDeviceFactorReset(D));
-  D->rows = rows;
-  D->cols = cols;
-  D->info = *info;
-  PetscCall(MatTCDeviceFactorCan(A, rows, cols, info, &D->backend, &can));
-  if (can) {
-    PetscCall(MatTCContextGet(A, &tc));
-    PetscCall(MatTCSendToDevice(A, tc, D->backend));
-    PetscCall(MatTCGetDeviceValues(A, &values)); /* with them comes the pattern */
-    PetscCall(MatTCPatternGetLocal(A, D->backend, MatTCGetParentStream(), &P, &status));
-    PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &P.local.row_group));
-    if (status == TC_OK) status = tc_factors_create(D->backend, &P.local, D->symmetric, MATTC_SCALAR, &D->factors, MatTCGetParentStream());
-    PetscCall(MatTCPatternRestore(A, D->backend, &P));
-    PetscCall(MatTCRestoreDeviceValues(A, &values));
-    if (D->factors) PetscCall(PetscInfo(A, "aijtccusparse factors on the GPU: %d levels of rows forward, %d backward\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1)));
-    else PetscCall(PetscInfo(A, "aijtccusparse leaves factors to %s: %s\n", MATSOLVERCUSPARSE, tc_last_error()));
+  PetscCall(MatGetInfo(A, MAT_LOCAL, &entries));
+  PetscCall(ISIdentity(rows, &natural));
+  if (cols) PetscCall(ISIdentity(cols, &same));
+  D->rows    = rows;
+  D->cols    = cols;
+  D->info    = *info;
+  D->entries = (PetscInt64)entries.nz_used;
+  D->filled  = (PetscBool)(info->levels > 0 || !natural || !same);
+  PetscCall(MatTCDeviceFactorCan(A, D, &D->backend, &can));
+  if (can && !D->filled) PetscCall(MatTCDeviceFactorCreateSame(A, D, &why));
+  if (can && !D->factors && why != host_is_faster && D->symmetric) D->filled = PETSC_TRUE; /* its pattern may not be symmetric, then the upper triangle counts */
+  if (can && !D->factors && D->filled) {
+    PetscCall(MatTCDeviceFactorTurnTo(F, D, A, PETSC_TRUE));
+    PetscCall(MatTCDeviceFactorCreateFilled(A, D, &why));
   }
+  if (D->factors) PetscCall(PetscInfo(A, "aijtccusparse factors on the GPU: %d levels of rows forward, %d backward, %" PetscInt64_FMT " entries\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), (PetscInt64)tc_factors_nnz(D->factors)));
   if (D->factors) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatGetFactorType(F, &type));
-  PetscCall(MatTCFactorOnHost(A, type, PETSC_TRUE, &host));
-  PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
+  if (why != host_is_faster) PetscCall(MatTCFactorOnHost(A, type, PETSC_TRUE, &host));
+  if (can) PetscCall(PetscInfo(A, "aijtccusparse leaves these factors to %s: %s\n", host ? MATSOLVERPETSC : MATSOLVERCUSPARSE, why));
+  if (!D->other || D->host != host) PetscCall(MatTCDeviceFactorTurnTo(F, D, A, host));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -265,7 +317,7 @@ static PetscErrorCode MatGetInfo_TCDeviceFactor(Mat F, MatInfoType flag, MatInfo
     info->nz_allocated      = (PetscLogDouble)tc_factors_nnz(D->factors);
     info->nz_used           = info->nz_allocated;
     info->fill_ratio_given  = D->info.fill;
-    info->fill_ratio_needed = 1.0;
+    info->fill_ratio_needed = info->nz_used / (PetscLogDouble)PetscMax(D->entries, 1);
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -289,7 +341,7 @@ static PetscErrorCode MatView_TCDeviceFactor(Mat F, PetscViewer viewer)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!ascii || !D->factors || (PetscCIEnabled && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, in the pattern of the matrix: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, %s: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", D->filled ? "with fill, or in another order" : "in the pattern of the matrix", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
@@ -312,15 +364,17 @@ static PetscErrorCode MatDestroy_TCDeviceFactor(Mat F)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* A factor of a sequential matrix that is not bound to the CPU: ILU or ICC */
-PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, Mat *F)
+/* A factor of a sequential matrix that is not bound to the CPU: ILU or ICC; `named`: whoever wants it knows whose it is */
+PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, PetscBool named, Mat *F)
 {
   MatTCDeviceFactor *D;
+  Mat_AIJTCCUSPARSE *tc;
   PetscBool          symmetric;
   PetscInt           m, n;
   VecType            vectors;
 
   PetscFunctionBegin;
+  PetscCall(MatTCContextGet(A, &tc));
   PetscCall(MatGetLocalSize(A, &m, &n));
   PetscCall(MatCreate(PetscObjectComm((PetscObject)A), F));
   PetscCall(MatSetSizes(*F, m, n, m, n));
@@ -333,6 +387,7 @@ PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, Mat *F)
   PetscCall(PetscNew(&D));
   symmetric    = (PetscBool)(type == MAT_FACTOR_ICC);
   D->symmetric = symmetric;
+  D->wanted    = (PetscBool)(named || tc->settings.device_factors);
   PetscCall(PetscObjectContainerCompose((PetscObject)*F, device_factor_name, D, MatTCDeviceFactorDestroy));
   PetscCall(PetscObjectComposeFunction((PetscObject)*F, "MatFactorGetSolverType_C", MatFactorGetSolverType_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, symmetric ? MATOP_ICCFACTOR_SYMBOLIC : MATOP_ILUFACTOR_SYMBOLIC, symmetric ? (PetscErrorCodeFn *)MatICCFactorSymbolic_TCDeviceFactor : (PetscErrorCodeFn *)MatTCDeviceFactorSymbolic));

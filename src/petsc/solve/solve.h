@@ -3,6 +3,7 @@
 */
 #pragma once
 #include "../aijtccusparseimpl.h"
+#include "../../plan/factors.h"
 
 /* vecstage.c. A vector as operations of the GPU want it: itself, or a CUDA vector over its host array */
 typedef struct {
@@ -18,7 +19,11 @@ PETSC_INTERN PetscErrorCode MatTCWrapRestore(MatTCWrap *);
 PETSC_INTERN PetscErrorCode MatTCHostFactorCreate(Mat, MatFactorType, Mat *);
 
 /* factor_device.c */
-PETSC_INTERN PetscErrorCode MatTCDeviceFactorCreate(Mat, MatFactorType, Mat *);
+PETSC_INTERN PetscErrorCode MatTCDeviceFactorCreate(Mat, MatFactorType, PetscBool, Mat *);
+
+/* factor_filled.c */
+PETSC_INTERN PetscErrorCode MatTCFactorPatternGet(Mat, Mat, PetscBool, IS, IS, tc_factors_pattern *, PetscBool *);
+PETSC_INTERN PetscErrorCode MatTCFactorPatternRestore(tc_factors_pattern *);
 
 /* factor.c */
 PETSC_INTERN PetscErrorCode MatTCParentFactorCreate(Mat, MatFactorType, Mat *);
