@@ -18,7 +18,7 @@ static const Kind kinds[] = {
   {"ICC(0)",     MAT_FACTOR_ICC,      0, MATORDERINGNATURAL},
   {"ICC(1)",     MAT_FACTOR_ICC,      1, MATORDERINGNATURAL},
   {"ICC(0) RCM", MAT_FACTOR_ICC,      0, MATORDERINGRCM    },
-  {"ICC(2) ND",  MAT_FACTOR_ICC,      2, MATORDERINGND     },
+  {"ICC(2) RCM", MAT_FACTOR_ICC,      2, MATORDERINGRCM    },
 };
 
 /* Whose factors of a matrix are the host's? */

@@ -215,7 +215,7 @@ tc_status tc_factors_solve(tc_factors *F, int transposed, const void *b, void *x
   const tc_backend  *backend = F->backend;
   const int          turned = transposed && !F->symmetric;
   const factor_rows *R      = turned ? &F->transpose : &F->factor;
-  const int32_t      n      = R->rows.num_rows, *in = turned ? F->orders.cols : F->orders.rows, *out = turned ? F->orders.rows_back : F->orders.cols_back;
+  const int32_t      n      = F->factor.rows.num_rows, *in = turned ? F->orders.cols : F->orders.rows, *out = turned ? F->orders.rows_back : F->orders.cols_back;
   tc_sweep           sweep  = {.pattern = &R->orders.pattern, .scalar = F->scalar, .scratch = F->scratch, .omega = 1};
 
   if (turned) TC_CALL(transpose(F, stream));

@@ -104,6 +104,21 @@ static PetscErrorCode MatTCOrderGet(IS order, PetscBool natural, PetscInt m, int
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* PETSc takes the function away from factors whose rows come in nodes; that of the matrix, another MATSEQAIJ, reads the same arrays */
+static PetscErrorCode MatTCLetRowsBeRead(Mat F, Mat A)
+{
+  PetscErrorCodeFn *f;
+
+  PetscFunctionBegin;
+  PetscCall(MatGetOperation(F, MATOP_GET_ROW_IJ, &f));
+  if (f) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetOperation(A, MATOP_GET_ROW_IJ, &f));
+  PetscCall(MatSetOperation(F, MATOP_GET_ROW_IJ, f));
+  PetscCall(MatGetOperation(A, MATOP_RESTORE_ROW_IJ, &f));
+  PetscCall(MatSetOperation(F, MATOP_RESTORE_ROW_IJ, f));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 PetscErrorCode MatTCFactorPatternRestore(tc_factors_pattern *P)
 {
   PetscFunctionBegin;
@@ -131,7 +146,8 @@ PetscErrorCode MatTCFactorPatternGet(Mat F, Mat A, PetscBool symmetric, IS rows,
   PetscFunctionBegin;
   *done = PETSC_FALSE;
   PetscCall(MatGetInfo(F, MAT_LOCAL, &info));
-  PetscCall(MatGetRowIJ(F, 0, PETSC_FALSE, PETSC_TRUE, &m, &i, &j, &got_factor)); /* as they are */
+  if (!symmetric) PetscCall(MatTCLetRowsBeRead(F, A));
+  PetscCall(MatGetRowIJ(F, 0, PETSC_FALSE, symmetric, &m, &i, &j, &got_factor)); /* as they are: MATSEQSBAIJ would expand its blocks, MATSEQAIJ put nodes together */
   PetscCall(MatGetRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &got));
   nnz = !got_factor ? 0 : symmetric ? 2 * (PetscInt64)i[m] - m : (PetscInt64)info.nz_used;
   if (got_factor && got && nnz < INT32_MAX) {
@@ -156,7 +172,7 @@ PetscErrorCode MatTCFactorPatternGet(Mat F, Mat A, PetscBool symmetric, IS rows,
     if (!*done) PetscCall(MatTCFactorPatternRestore(P));
   }
   PetscCall(MatRestoreRowIJ(A, 0, PETSC_FALSE, PETSC_FALSE, &m, &ia, &ja, &got));
-  PetscCall(MatRestoreRowIJ(F, 0, PETSC_FALSE, PETSC_TRUE, &m, &i, &j, &got_factor));
+  PetscCall(MatRestoreRowIJ(F, 0, PETSC_FALSE, symmetric, &m, &i, &j, &got_factor));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
