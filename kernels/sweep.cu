@@ -265,10 +265,8 @@ static tc_status sweep_of(const tc_csr_local *A, const tc_sweep *sweep, cudaStre
 /* Nodes, or single rows with so many entries in a triangle that it pays to subtract what is there before all is (docs/performance-solves.md, "Sweeps") */
 static bool by_nodes(const tc_csr_local *A, const tc_sweep *sweep)
 {
-  constexpr int64_t many = 24;
-
   if (sweep->kind == TC_SWEEP_AGAIN) return false;
-  return sweep->pattern->node > 1 || (A->nnz - A->num_rows > 2 * many * A->num_rows && sweep->pattern->longest <= TC_SWEEP_NODE_ROOM);
+  return sweep->pattern->node > 1 || (A->nnz - A->num_rows > 2 * (int64_t)TC_SWEEP_SINGLE_ROWS * A->num_rows && sweep->pattern->longest <= TC_SWEEP_NODE_ROOM);
 }
 
 extern "C" tc_status tc_sweep_cuda(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream)

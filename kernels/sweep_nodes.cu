@@ -17,7 +17,7 @@ struct tc_sweep_node {
 
   Work:   a warp per node, which waits for the elements that its rows read of nodes in front of it in the order, and goes through its own block by itself. Thread blocks begin in their order, so who is waited for has begun
   Lanes:  consecutive columns, each of which multiplies the element with the values of all rows as soon as that is there; a lane per row subtracts the products in their order, forward as far as they are there without a
-          gap, backward, where those of the node itself come before them, all at once but for the first row
+          gap, backward all at once: there those of the node itself, and of the rows that are done last, come before them, so what is furthest from the diagonal is waited for first
   Arrays: as tc_sweep_kernel; rows of a node follow each other in the order, backwards in that of backward sweeps
   Writes: scratch, all bits before, once each, an element whole; x and saved once
   Shared: per warp the products: node rows of `room`
@@ -43,10 +43,9 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_nodes_kernel
   tc_sweep_node<T> own_block;
   own_block.load(S.val, at_row + own, node, is_row);
   if (kind == TC_SWEEP_EISENSTAT) sum = tc_plus(sum, -tc_times(tc_times(S.scale, d), old));
-  const bool adds = backward ? lane == node - 1 : is_row; // while others are waited for
 
-  for (int32_t at = begin; at < end; at += tc_warp_size) {
-    const int32_t k = at + lane, count = min(tc_warp_size, end - at);
+  for (int32_t passed = 0; passed < end - begin; passed += tc_warp_size) {
+    const int32_t at = backward ? begin + (end - begin - 1 - passed) / tc_warp_size * tc_warp_size : begin + passed, k = at + lane, count = min(tc_warp_size, end - at);
     bool          waits = k < end;
     const int32_t where = waits ? S.place[first + k] : 0;
     T             value[TC_SWEEP_LARGEST_NODE];
@@ -72,7 +71,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_nodes_kernel
 
       __syncwarp();
       if (now > there) {
-        if (adds) {
+        if (!backward && is_row) {
 #pragma unroll 4
           for (int32_t u = at + there; u < at + now; ++u) sum = tc_plus(sum, -mine[u - begin]);
         }
@@ -85,7 +84,7 @@ static __global__ void __launch_bounds__(tc_sweep_threads) tc_sweep_nodes_kernel
     const int q = backward ? TC_SWEEP_LARGEST_NODE - 1 - step : step;
 
     if (q < node) { // all lanes
-      if (backward && q < node - 1 && lane == q) {
+      if (backward && lane == q) {
 #pragma unroll
         for (int r = 0; r < TC_SWEEP_LARGEST_NODE; ++r) sum = r > q && r < node ? tc_plus(sum, -tc_times(own_block.inside[r], own_block.x[r])) : sum;
 #pragma unroll 8

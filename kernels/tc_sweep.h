@@ -29,8 +29,9 @@ typedef struct {
 } tc_sweep_facts;
 
 enum {
-  TC_SWEEP_LARGEST_NODE = 6,   // rows
-  TC_SWEEP_NODE_ROOM    = 1536 // rows of a node times entries of the longest row, at most
+  TC_SWEEP_LARGEST_NODE = 6,    // rows
+  TC_SWEEP_NODE_ROOM    = 1536, // rows of a node times entries of the longest row, at most
+  TC_SWEEP_SINGLE_ROWS  = 16    // entries in a triangle, on average, beyond which single rows go as nodes do
 };
 
 /* What is found out once for a pattern, local */

@@ -70,13 +70,15 @@ void tc_sweep_orders_forget(tc_sweep_orders *orders)
 }
 
 /*
-  Measured on an H200: a level of 7-, 27-point stencils and of single rows of elements takes 0.7 to 0.8, 1.1 and 1.7 us there, of rows that go together in nodes 0.6 to 0.9 (docs/performance-solves.md, "Sweeps")
+  Measured on an H200: a level of 7- and 27-point stencils takes 0.7 to 0.8 and 1.1 us there, of single rows with 22 to 95 entries in a triangle 1.2 to 1.7, of rows that go together in nodes 0.6 to 0.9 (docs/performance-solves.md,
+  "Sweeps")
 */
 static double level_us(int64_t num_rows, int64_t nnz, int32_t row_group)
 {
   const double in_triangle = num_rows > 0 ? (double)(nnz - num_rows) / 2 / (double)num_rows : 0;
 
-  return row_group > 1 && row_group <= TC_SWEEP_LARGEST_NODE ? 0.55 + 0.004 * in_triangle : 0.65 + 0.035 * in_triangle;
+  if (row_group > 1 && row_group <= TC_SWEEP_LARGEST_NODE) return 0.55 + 0.004 * in_triangle;
+  return in_triangle > TC_SWEEP_SINGLE_ROWS ? 1.0 + 0.0075 * in_triangle : 0.65 + 0.035 * in_triangle;
 }
 
 static int32_t bounded(double levels)

@@ -341,7 +341,7 @@ static PetscErrorCode MatView_TCDeviceFactor(Mat F, PetscViewer viewer)
     PetscFunctionReturn(PETSC_SUCCESS);
   }
   if (!ascii || !D->factors || (PetscCIEnabled && format != PETSC_VIEWER_ASCII_INFO_DETAIL)) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, %s: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", D->filled ? "with fill, or in another order" : "in the pattern of the matrix", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
+  PetscCall(PetscViewerASCIIPrintf(viewer, "  on the GPU, %s: %d levels of rows forward, %d backward; %" PetscInt64_FMT " solves\n", D->filled ? "in the pattern that " MATSOLVERPETSC " finds" : "in the pattern of the matrix", (int)tc_factors_levels(D->factors, 0), (int)tc_factors_levels(D->factors, 1), D->count));
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
