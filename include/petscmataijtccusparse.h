@@ -13,7 +13,7 @@
 #define MATMPIAIJTCCUSPARSE "mpiaijtccusparse"
 
 /*MC
-  MATSOLVERAIJTCCUSPARSE - "aijtccusparse": ILU(0) and ICC(0) factors of matrices of type `MATAIJTCCUSPARSE` that are computed, and solved with, on the GPU
+  MATSOLVERAIJTCCUSPARSE - "aijtccusparse": incomplete factors, ILU and ICC, of matrices of type `MATAIJTCCUSPARSE` that are computed, and solved with, on the GPU
 
   Options Database Key:
 . -pc_factor_mat_solver_type aijtccusparse - asks for them by name, whether the host would be faster or not
@@ -21,11 +21,12 @@
   Level: beginner
 
   Notes:
-  Who names no solver gets them where the host is not faster, see `MatAIJTCCUSPARSESetHostFactors()`. A factor has the pattern of the matrix: no levels of fill, natural order, a full diagonal, no row of more than 1024
-  entries. Any other, and one of a matrix that keeps no CSR arrays on the GPU or whose products are left to the parent type, is the parent's, `MATSOLVERCUSPARSE`, or the host's where that is faster, and so is ICC(0) whose L
-  would have an entry where the upper triangle has none; `PetscInfo()` and views of the factor say so. On the host the name means `MATSOLVERPETSC`.
+  Who names no solver gets them where the host is not faster, see `MatAIJTCCUSPARSESetHostFactors()`. With levels of fill (`PCFactorSetLevels()`), in other orders than the natural one (`PCFactorSetMatOrderingType()`), and for
+  ICC where the pattern is not symmetric, the pattern of the factor is found on the host, once for a pattern of the matrix, by `MATSOLVERPETSC`. A matrix without a full diagonal, a factor one of whose rows has more than 1024
+  entries, a matrix that keeps no CSR arrays on the GPU or whose products are left to the parent type, is the parent's, `MATSOLVERCUSPARSE`, or the host's where that is faster; `PetscInfo()` and views of the factor say so. On
+  the host the name means `MATSOLVERPETSC`.
 
-  `MatSolve()` with ILU(0) gives the bits of `MATSOLVERPETSC` without I-nodes, where PETSc is not compiled to fuse multiplications and additions. `MatSolveTranspose()`, and ICC(0), which takes the lower triangle of the matrix,
+  `MatSolve()` with ILU gives the bits of `MATSOLVERPETSC` without I-nodes, where PETSc is not compiled to fuse multiplications and additions. `MatSolveTranspose()`, and ICC, which takes the upper triangle of the matrix,
   add in another order; repeated, they give the same bits. Pivots are checked as `MatFactorInfo` says, `MAT_SHIFT_INBLOCKS`, which `PCILU` takes by default, included; if all of the diagonal has to be shifted, or a pivot is
   reported, the numbers are computed, and solved with, on the host, by `MATSOLVERPETSC`, until new values need that no more.
 

@@ -173,7 +173,7 @@ PetscErrorCode MatTCFactorRegister(void)
 
   Input Parameters:
 + A    - the matrix; the call is ignored unless it is of type `MATAIJTCCUSPARSE`
-- host - `PETSC_FALSE` to leave them to the GPU: `MATSOLVERAIJTCCUSPARSE` for ILU(0) and ICC(0), for all others the parent type, which solves with them by cuSPARSE
+- host - `PETSC_FALSE` to leave them to the GPU: `MATSOLVERAIJTCCUSPARSE` for ILU and ICC, for LU and Cholesky the parent type, which solves with them by cuSPARSE
 
   Options Database Key:
 . -mat_aijtccusparse_host_factors (true|false) - default `true`
@@ -182,8 +182,7 @@ PetscErrorCode MatTCFactorRegister(void)
 
   Notes:
   It goes for factors that are asked for without the name of a solver, of sequential matrices and blocks. LU and Cholesky factors are the host's with up to 5000 rows and 50000
-  entries, the coarsest grids of multigrid for one; ILU and ICC factors with up to 100000 rows and 1500000 entries if many rows wait for others one after the other, as on grids in two dimensions, by
-  a formula of what either takes; all of a matrix that is bound to the CPU. With such the host is 1.1 to 20 times as fast as cuSPARSE, the way of the vectors to it and back included. The factors are then those of
+  entries, the coarsest grids of multigrid for one; ILU and ICC factors if many rows wait for others one after the other, as on small grids in two dimensions and in bands, by a formula of what either takes; all of a matrix that is bound to the CPU. With such the host is 1.1 to 20 times as fast as cuSPARSE, the way of the vectors to it and back included. The factors are then those of
   `MATSOLVERPETSC`, as views tell. Vectors and dense matrices may be on the GPU. For the parent's factors PETSc has `MatCUSPARSESetUseCPUSolve()`.
 
   It is looked at when a factor is asked for.

@@ -128,7 +128,10 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
   D->theirs = PETSC_FALSE;
-  if (tc && !bound) PetscCall(MatTCDeviceFactorCompute(D, A, info, &why, &trouble));
+  if (tc && !bound) {
+    PetscCall(MatTCSendToDevice(A, tc, D->backend));
+    PetscCall(MatTCDeviceFactorCompute(D, A, info, &why, &trouble));
+  }
   if (!why) {
     D->ready = PETSC_TRUE;
     MatTCFactorIsDone(F, NULL);
