@@ -69,7 +69,7 @@ static PetscErrorCode TestMatrix(const char name[], PetscInt size, const char wh
     Mat               F, expected;
     PetscErrorCodeFn *solve_block;
     PetscReal         host[2] = {0, 0}, device[2] = {0, 0}, bits = 0;
-    PetscBool         so = PETSC_TRUE, right_solver, small, own;
+    PetscBool         so = PETSC_TRUE, right_solver, small = PETSC_FALSE, own = PETSC_FALSE;
     MatSolverType     solver;
 
     if (slow && kinds[k].type == MAT_FACTOR_LU && strcmp(kinds[k].ordering, MATORDERINGNATURAL) == 0) continue;

@@ -169,8 +169,8 @@ stage_factors() {
   local np
   flavour opt
   for np in ${KIT_SOLVER_NP:-1 2}; do compare ex45_ilu_100 "$np" ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres "${common[@]}"; done
-  compare ex45_ilu1_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres -pc_factor_levels 1 "${common[@]}"
-  compare ex45_ilu_rcm_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres -pc_factor_mat_ordering_type rcm "${common[@]}"
+  compare ex45_ilu1_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres -pc_type ilu -pc_factor_levels 1 "${common[@]}"
+  compare ex45_ilu_rcm_100 1 ex45 "${on_grid[@]}" "${grid_100[@]}" -ksp_type gmres -pc_type ilu -pc_factor_mat_ordering_type rcm "${common[@]}"
   compare ex56_ilu_24 1 ex56 "${elements_24[@]}" -ksp_type gmres -pc_type ilu "${common[@]}"
   compare ex56_icc_24 1 ex56 "${elements_24[@]}" -ksp_type cg -pc_type icc "${common[@]}"
 }
@@ -200,7 +200,8 @@ stage_uses() {
   for round in 1 2; do
     for type in "$parent_type" aijtccusparse; do
       uses_of "$round" "$type" MatScale,MatDiagonalScale,MatAXPY,MatSetValuesCOO,gave elasticity:10,stencil7:30,elasticity:28,stencil7:100,circuit:300000,webbase:300000,rmat:14,rmat:18,like_mip1:60000
-      uses_of "$round" "$type" 'ILU(0),ILU(1),ICC(0)' ex45:100,ex45:50,ex45:25,laplace7:100,laplace7:50,laplace27:50,stencil27_window:50,ex56:10,ex56:24,convection:64,p2:20,p3:12,qcd:8,four:100,four:400
+      uses_of "$round" "$type" 'ILU(1),RCM' ex45:100,ex45:50,ex56:24,p2:20,p3:12,stencil27:50,convection:64,four:400
+      uses_of "$round" "$type" 'new ILU(0),ILU(0) again,MatSolve with ILU(0),ICC(0)' ex45:100,ex45:50,ex45:25,laplace7:100,laplace7:50,laplace27:50,stencil27_window:50,ex56:10,ex56:24,convection:64,p2:20,p3:12,qcd:8,four:100,four:400
     done
   done
 }
