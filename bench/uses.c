@@ -264,6 +264,9 @@ const UseKind *UseKinds(size_t *num)
     {"MatSolve with ILU(0) by RCM",            UseRCM,          1,  PETSC_TRUE },
     {"ICC(0) again, MatSolve",                 UseICCAgain,     1,  PETSC_TRUE },
     {"MatSolve with ICC(0)",                   UseICC,          1,  PETSC_TRUE },
+    {"MatMatSolve with ILU(0), 32",            UseILUBlock,     1,  PETSC_TRUE },
+    {"MatMatSolve with ILU(1), 32",            UseILU1Block,    1,  PETSC_TRUE },
+    {"MatMatSolve with ICC(0), 32",            UseICCBlock,     1,  PETSC_TRUE },
     {"MatPtAP, MatMult",                       PtAP,            1,  PETSC_FALSE},
     {"MatZeroRows, MatMult",                   ZeroRows,        1,  PETSC_FALSE},
   };
@@ -353,7 +356,10 @@ PetscErrorCode UseDestroy(Use *U)
   PetscCall(MatDestroy(&U->transpose));
   for (int i = 0; i < 3; i++) PetscCall(MatDestroy(&U->again[i]));
   for (int i = 0; i < USE_NUM_FACTORS; i++) PetscCall(MatDestroy(&U->factor[i]));
-  for (int i = 0; i < 2; i++) PetscCall(VecDestroy(&U->part[i]));
+  for (int i = 0; i < 2; i++) {
+    PetscCall(VecDestroy(&U->part[i]));
+    PetscCall(MatDestroy(&U->block[i]));
+  }
   PetscCall(MatDestroy(&U->P));
   PetscCall(VecDestroy(&U->x));
   PetscCall(VecDestroy(&U->y));

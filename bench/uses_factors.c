@@ -106,3 +106,35 @@ PetscErrorCode UseICC(Use *U, int n)
 {
   return Again(U, USE_ICC_0, n, PETSC_FALSE);
 }
+
+static PetscErrorCode Block(Use *U, int f, int n)
+{
+  PetscFunctionBeginUser;
+  if (!U->factor[f]) PetscCall(Factored(U, f, &U->factor[f], PETSC_TRUE));
+  for (int i = 0; i < 2 && !U->block[i]; i++) {
+    VecType  type;
+    PetscInt m;
+
+    PetscCall(VecGetType(U->x, &type));
+    PetscCall(VecGetSize(U->x, &m));
+    PetscCall(MatCreateDenseFromVecType(PETSC_COMM_SELF, type, m, 32, m, 32, m, NULL, &U->block[i]));
+    PetscCall(MatSetRandom(U->block[i], NULL));
+  }
+  for (int i = 0; i < n; i++) PetscCall(MatMatSolve(U->factor[f], U->block[0], U->block[1]));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode UseILUBlock(Use *U, int n)
+{
+  return Block(U, USE_ILU_0, n);
+}
+
+PetscErrorCode UseILU1Block(Use *U, int n)
+{
+  return Block(U, USE_ILU_1, n);
+}
+
+PetscErrorCode UseICCBlock(Use *U, int n)
+{
+  return Block(U, USE_ICC_0, n);
+}

@@ -82,6 +82,9 @@ tc_status tc_order_rows_cuda(const tc_csr_local *, int, int32_t, int32_t *, int3
 tc_status tc_sweep_pattern_cuda(const tc_csr_local *, const tc_sweep_pattern *, int32_t *, tc_stream);
 tc_status tc_find_zero_cuda(int32_t, const int32_t *, tc_scalar, const void *, int32_t *, tc_stream);
 tc_status tc_sweep_cuda(const tc_csr_local *, const tc_sweep *, tc_stream);
+tc_status tc_sweep_block_cuda(const tc_csr_local *, const tc_sweep_block *, tc_stream);
+tc_status tc_put_block_cuda(const tc_block_rows *, const void *, void *, tc_stream);
+tc_status tc_take_block_cuda(const tc_block_rows *, void *, const void *, tc_stream);
 tc_status tc_factor_cuda(const tc_csr_local *, const tc_factor *, tc_stream);
 tc_status tc_get_blocks_cuda(const tc_csr_local *, int32_t, tc_scalar, const void *, void *, tc_stream);
 tc_status tc_collapse_cuda(const tc_csr_local *, int32_t, tc_scalar, const void *, void *, int32_t *, tc_stream);
@@ -268,7 +271,7 @@ static void cuda_clear_error(void)
 extern "C" __attribute__((visibility("default"))) const tc_backend *tc_backend_cuda(void)
 {
   static const tc_exchange exchange = {tc_window_name_device, tc_window_alloc, tc_window_release, tc_window_open, tc_push_cuda, tc_await_cuda, tc_add_elements_cuda};
-  static const tc_backend  backend  = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, tc_cusparse_prepare, tc_cusparse_multiply, tc_cusparse_release, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, cuda_copy, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_sweep_facts_cuda, tc_order_rows_cuda, tc_sweep_pattern_cuda, tc_find_zero_cuda, tc_sweep_cuda, tc_factor_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_mirror_cuda, tc_scale_graph_cuda, tc_demote_cuda, &exchange, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
+  static const tc_backend  backend  = {sizeof(tc_backend), "cuda", cuda_probe, cuda_warm_up, tc_load_products_begin, tc_load_products_end, cuda_kernels, tc_spmv_csr_scratch_cuda, tc_spmv_csr_cuda, tc_cusparse_prepare, tc_cusparse_multiply, tc_cusparse_release, cuda_spmm_kernels, cuda_converters, tc_memory_alloc, tc_memory_release, cuda_take, cuda_give, tc_memory_share, tc_memory_unshare, tc_memory_pin, tc_memory_unpin, cuda_upload, cuda_download, cuda_zero, cuda_copy, tc_survey_begin_cuda, tc_survey_end_cuda, tc_transpose_cuda, tc_gather_cuda, tc_widen_cuda, tc_round_cuda, tc_narrow_cuda, tc_turn_cuda, tc_pick_rows_cuda, tc_add_rows_cuda, tc_set_diagonal_cuda, tc_sweep_facts_cuda, tc_order_rows_cuda, tc_sweep_pattern_cuda, tc_find_zero_cuda, tc_sweep_cuda, tc_sweep_block_cuda, tc_put_block_cuda, tc_take_block_cuda, tc_factor_cuda, tc_get_blocks_cuda, tc_collapse_cuda, tc_mirror_cuda, tc_scale_graph_cuda, tc_demote_cuda, &exchange, cuda_wait, cuda_synchronize, cuda_drain, cuda_capturing, cuda_time_begin, cuda_time_end, cuda_clear_error, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

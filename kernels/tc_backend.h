@@ -198,6 +198,10 @@ typedef struct {
   tc_status (*sweep_pattern)(const tc_csr_local *A, const tc_sweep_pattern *pattern, int32_t *scratch, tc_stream stream);
   tc_status (*find_zero)(int32_t num_rows, const int32_t *diagonal, tc_scalar scalar, const void *val, int32_t *zero, tc_stream stream);
   tc_status (*sweep)(const tc_csr_local *A, const tc_sweep *sweep, tc_stream stream);
+  /* NULL on the host, these three: sweeps with blocks of vectors by rows, and what turns blocks, see tc_sweep.h. All local. Enqueue */
+  tc_status (*sweep_block)(const tc_csr_local *A, const tc_sweep_block *sweep, tc_stream stream);
+  tc_status (*put_block)(const tc_block_rows *how, const void *block, void *rows, tc_stream stream);
+  tc_status (*take_block)(const tc_block_rows *how, void *block, const void *rows, tc_stream stream);
   /*
     NULL on the host, see tc_factor.h. An incomplete factor of an A with a full diagonal. All local. Enqueues. Errors: TC_ERR_LIMIT
   */

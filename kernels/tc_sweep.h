@@ -59,6 +59,33 @@ typedef struct {
   int                     in_double; // (1 - omega) x and the sum behind it, of floats
 } tc_sweep;
 
+/* Does an element become 1 / d times itself, and when? */
+typedef enum {
+  TC_SWEEP_DIVIDES_NEVER,
+  TC_SWEEP_DIVIDES_FIRST, // b, before anything is subtracted
+  TC_SWEEP_DIVIDES_LAST   // x
+} tc_sweep_division;
+
+/* A sweep from zero with a block of vectors, each column as by tc_sweep: x = b - triangle x */
+typedef struct {
+  tc_sweep_division       division;
+  int                     backward;
+  const tc_sweep_pattern *pattern; // no `place` is read
+  tc_scalar               scalar;  // of all that follows, local
+  int32_t                 n, width; // columns that count, and all of them
+  const void             *val;     // [nnz]
+  const void             *b;       // [num_rows, width] by rows
+  void                   *x;       // likewise, other memory than b; undefined before
+} tc_sweep_block;
+
+/* How a block of vectors, column-major [num, n], becomes one by rows, [num, width], and back */
+typedef struct {
+  tc_scalar      scalar;
+  int32_t        num, n, width;
+  const int32_t *row; // [num], which row there each one is, all different; NULL: the same
+  int64_t        ld;
+} tc_block_rows;
+
 #ifdef __cplusplus
 }
 #endif

@@ -222,6 +222,103 @@ static void check(tc_scalar scalar, int32_t nodes, int32_t reach, int32_t gap, i
   free(saved);
 }
 
+/* A sweep with a block of vectors: each column as a sweep of its own, after its elements have been divided if that comes first; what lies beside the columns stays */
+static void sweep_block_on_host(const matrix *A, const tc_sweep_block *s, const void *b, void *x)
+{
+  const tc_sweep each = {.kind = s->division == TC_SWEEP_DIVIDES_LAST ? TC_SWEEP_FROM_ZERO : TC_SWEEP_UNIT, .backward = s->backward, .scalar = s->scalar, .omega = 1.0};
+  void          *from = bytes_new(bytes_of(s->scalar, A->n)), *to = bytes_new(bytes_of(s->scalar, A->n));
+
+  memset(x, 0xff, bytes_of(s->scalar, (int64_t)A->n * s->width)); // what nobody has computed
+  for (int32_t j = 0; j < s->n; ++j) {
+    for (int32_t i = 0; i < A->n; ++i) {
+      const double number = number_at(s->scalar, b, (int64_t)i * s->width + j), e = rounded(s->scalar, 1.0 / number_at(s->scalar, A->val, A->diagonal[i]));
+
+      set_number(s->scalar, from, i, s->division == TC_SWEEP_DIVIDES_FIRST ? rounded(s->scalar, number * e) : number);
+    }
+    sweep_on_host(A, &each, from, from, to, NULL);
+    for (int32_t i = 0; i < A->n; ++i) set_number(s->scalar, x, (int64_t)i * s->width + j, number_at(s->scalar, to, i));
+  }
+  free(from);
+  free(to);
+}
+
+static void check_block(tc_scalar scalar, int32_t nodes, int32_t reach, int32_t gap, int32_t node, tc_sweep_division division, int backward, int32_t columns, int32_t width)
+{
+  matrix         A     = matrix_new(scalar, nodes, reach, gap, node);
+  const int64_t  size  = (int64_t)A.n * width;
+  void          *b     = numbers_new(scalar, size), *x = bytes_new(bytes_of(scalar, size));
+  tc_sweep_block s     = {.division = division, .backward = backward, .scalar = scalar, .n = columns, .width = width};
+  tc_csr_local   local = {.num_rows = A.n, .num_cols = A.n, .nnz = A.nnz, .row_group = node};
+  pattern        p;
+  device_bytes   R = device_bytes_new((size_t)(A.n + 1) * sizeof(int32_t), A.row_ptr), C = device_bytes_new((size_t)A.nnz * sizeof(int32_t), A.col), V = device_bytes_new(bytes_of(scalar, A.nnz), A.val), B = device_bytes_new(bytes_of(scalar, size), b),
+                 X = device_bytes_new(bytes_of(scalar, size), NULL);
+
+  local.row_ptr = (const int32_t *)(void *)R.local;
+  local.col     = (const int32_t *)(void *)C.local;
+  p             = pattern_new(&A, &local);
+  s.pattern     = &p.P;
+  s.val         = V.local;
+  s.b           = B.local;
+  s.x           = X.local;
+  device_check(backend, backend->sweep_block(&local, &s, NULL), "sweep_block");
+  sweep_block_on_host(&A, &s, b, x);
+  fact(device_bytes_are(&X, x), "sweep_block", scalar, A.n, columns, "each column as the host");
+  fact(device_bytes_are(&R, A.row_ptr) && device_bytes_are(&C, A.col) && device_bytes_are(&V, A.val) && device_bytes_are(&B, b) && pattern_is(&p, &A), "sweep_block", scalar, A.n, columns, "what is read stays");
+  matrix_free(&A);
+  free(b);
+  free(x);
+}
+
+/* A block by rows in another order, and back out of it in another one yet */
+static void check_turns(tc_scalar scalar, int32_t n, int32_t columns, int32_t width, int64_t ld, int ordered)
+{
+  const int64_t size = bytes_of(scalar, 1);
+  void         *block = numbers_new(scalar, ld * columns), *rows = numbers_new(scalar, (int64_t)n * width), *back = numbers_new(scalar, ld * columns);
+  int32_t      *order = bytes_new((size_t)n * sizeof *order);
+  tc_block_rows how   = {.scalar = scalar, .num = n, .n = columns, .width = width, .ld = ld};
+  device_bytes  O, B = device_bytes_new((size_t)(ld * columns * size), block), W = device_bytes_new((size_t)((int64_t)n * width * size), rows), X = device_bytes_new((size_t)(ld * columns * size), back);
+
+  for (int32_t i = 0; i < n; ++i) order[i] = ordered ? (n - 1 - i + n / 3) % n : i;
+  O       = device_bytes_new((size_t)n * sizeof *order, order);
+  how.row = ordered ? (const int32_t *)(void *)O.local : NULL;
+  device_check(backend, backend->put_block(&how, B.local, W.local, NULL), "put_block");
+  for (int32_t i = 0; i < n; ++i) {
+    for (int32_t j = 0; j < columns; ++j) set_number(scalar, rows, (int64_t)order[i] * width + j, number_at(scalar, block, i + j * ld));
+  }
+  how.row = NULL;
+  device_check(backend, backend->take_block(&how, X.local, W.local, NULL), "take_block");
+  for (int32_t i = 0; i < n; ++i) {
+    for (int32_t j = 0; j < columns; ++j) set_number(scalar, back, i + j * ld, number_at(scalar, rows, (int64_t)i * width + j));
+  }
+  fact(device_bytes_are(&X, back), "take_block", scalar, n, columns, "rows as they are");
+  how.row = ordered ? (const int32_t *)(void *)O.local : NULL;
+  X       = device_bytes_new((size_t)(ld * columns * size), back);
+  device_check(backend, backend->take_block(&how, X.local, W.local, NULL), "take_block");
+  for (int32_t i = 0; i < n; ++i) {
+    for (int32_t j = 0; j < columns; ++j) set_number(scalar, back, i + j * ld, number_at(scalar, block, i + j * ld));
+  }
+  fact(device_bytes_are(&W, rows), "put_block", scalar, n, columns, "rows in their places");
+  fact(device_bytes_are(&X, back), "take_block", scalar, n, columns, "and back");
+  fact(device_bytes_are(&B, block) && device_bytes_are(&O, order), "put_block", scalar, n, columns, "what is read stays");
+  free(block);
+  free(rows);
+  free(back);
+  free(order);
+}
+
+/* Widths and divisions for all shapes of a size */
+static void check_blocks(tc_scalar scalar, int32_t size, int32_t reach, int32_t gap, int32_t node, int few)
+{
+  static const int32_t columns[][2] = {{33, 40}, {1, 1}, {2, 8}, {31, 32}, {32, 32}, {70, 72}};
+
+  for (size_t c = 0; c < (few ? 1 : sizeof columns / sizeof *columns); ++c) {
+    for (tc_sweep_division division = TC_SWEEP_DIVIDES_NEVER; division <= TC_SWEEP_DIVIDES_LAST; ++division) {
+      for (int backward = 0; backward < 2; ++backward) check_block(scalar, size, reach, gap, node, division, backward, columns[c][0], columns[c][1]);
+    }
+    for (int ordered = 0; ordered < 2; ++ordered) check_turns(scalar, size, columns[c][0], columns[c][1], size + 3 * (int64_t)c, ordered);
+  }
+}
+
 /* A zero somewhere on the diagonal is found, and none where there is none */
 static void check_zero(tc_scalar scalar, int32_t n, int there)
 {
@@ -296,6 +393,7 @@ int main(int argc, char **args)
         if (nodes[m] > 1 && i > 2) continue;
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
           if ((nodes[m] > 1 && shapes[j][0] > 40) || nodes[m] * nodes[m] * (2 * shapes[j][0] / shapes[j][1] + 1) > TC_SWEEP_NODE_ROOM) continue;
+          check_blocks(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], num_sizes == 1);
           for (size_t w = 0; w < sizeof ways / sizeof *ways; ++w) {
             for (int way = 0; way < 8; way += num_sizes == 1 ? 3 : 1) check(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], ways[w].kind, ways[w].backward, way);
           }
@@ -309,6 +407,8 @@ int main(int argc, char **args)
     check(scalar, 400000, 3, 2, 1, TC_SWEEP_FROM_ZERO, 1, 2);
     check(scalar, 60000, 4, 2, 3, TC_SWEEP_FROM_ZERO, 0, 3);
     check(scalar, 60000, 4, 2, 3, TC_SWEEP_SECOND, 1, 2);
+    check_block(scalar, 60000, 300, 100, 1, TC_SWEEP_DIVIDES_LAST, 1, 40, 40);
+    check_block(scalar, 60000, 4, 2, 3, TC_SWEEP_DIVIDES_NEVER, 0, 64, 64);
   }
   return facts_end();
 }

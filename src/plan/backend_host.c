@@ -299,7 +299,7 @@ static tc_status host_synchronize(tc_stream stream)
 
 const tc_backend *tc_backend_host(void)
 {
-  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, NULL, NULL, host_kernels, host_spmv_csr_scratch, host_spmv_csr, NULL, NULL, NULL, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, NULL, NULL, host_copy, host_copy, host_zero, host_copy, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_narrow, host_turn, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
+  static const tc_backend backend = {sizeof(tc_backend), "host", host_probe, NULL, NULL, NULL, host_kernels, host_spmv_csr_scratch, host_spmv_csr, NULL, NULL, NULL, host_spmm_kernels, host_converters, host_alloc, free, host_take, host_give, host_share, free, NULL, NULL, host_copy, host_copy, host_zero, host_copy, host_survey_begin, host_survey_end, host_transpose, host_gather, host_widen, host_round, host_narrow, host_turn, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, host_wait, host_synchronize, NULL, NULL, NULL, NULL, NULL, tc_last_error, tc_fault_arm};
 
   return &backend;
 }

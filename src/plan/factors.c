@@ -3,6 +3,14 @@
 #include "sweeps.h"
 #include <stdlib.h>
 
+/* Of blocks of vectors */
+enum {
+  LANES          = 32,      // of a warp, a column each
+  SECTOR         = 8,       // numbers: 32 bytes of floats, 64 of doubles
+  FEWEST_COLUMNS = 2,       // that go together
+  BLOCK_BYTES    = 256 << 20 // of the columns that go together, if they are more than LANES
+};
+
 /* Rows that are solved with: those of the factor, or of its transpose */
 typedef struct {
   void           *memory; // of all arrays but those of the orders; NULL: there is nothing
@@ -231,6 +239,66 @@ tc_status tc_factors_solve(tc_factors *F, int transposed, const void *b, void *x
   sweep.x        = out ? F->orders.vector : x;
   TC_CALL(tc_from_backend(backend, backend->sweep(&R->rows, &sweep, stream)));
   return out ? tc_from_backend(backend, backend->gather(n, out, F->scalar, F->orders.vector, x, stream)) : TC_OK;
+}
+
+/* Columns that go together, whole sectors of memory: as many as fit into BLOCK_BYTES twice, but what a warp has lanes for, if there are so many */
+static int32_t block_width(const tc_factors *F, int32_t n)
+{
+  const size_t  row  = (size_t)F->factor.rows.num_rows * tc_scalar_bytes(F->scalar), fit = BLOCK_BYTES / row / LANES * LANES;
+  const int32_t most = fit < LANES ? LANES : fit < (size_t)n ? (int32_t)fit : n, rounds = (n + most - 1) / most, each = (n + rounds - 1) / rounds;
+
+  return (each + SECTOR - 1) / SECTOR * SECTOR;
+}
+
+/* Both sweeps with n columns, from b in `rows`, where x comes to be, too; `between` is as large */
+static tc_status sweep_columns(const tc_factors *F, const factor_rows *R, int turned, int32_t n, int32_t width, void *rows, void *between, tc_stream stream)
+{
+  const tc_backend *backend = F->backend;
+  tc_sweep_block    sweep   = {.division = turned ? TC_SWEEP_DIVIDES_LAST : TC_SWEEP_DIVIDES_NEVER, .pattern = &R->orders.pattern, .scalar = F->scalar, .n = n, .width = width, .val = R->val, .b = rows, .x = between};
+
+  TC_CALL(tc_from_backend(backend, backend->sweep_block(&R->rows, &sweep, stream)));
+  sweep.division = turned ? TC_SWEEP_DIVIDES_NEVER : F->symmetric ? TC_SWEEP_DIVIDES_FIRST : TC_SWEEP_DIVIDES_LAST;
+  sweep.backward = 1;
+  sweep.b        = between;
+  sweep.x        = rows;
+  return tc_from_backend(backend, backend->sweep_block(&R->rows, &sweep, stream));
+}
+
+static tc_status solve_columns(const tc_factors *F, const factor_rows *R, int turned, int32_t n, int32_t width, const void *b, int64_t ldb, void *x, int64_t ldx, void *scratch, tc_stream stream)
+{
+  const tc_backend *backend = F->backend;
+  const int32_t     m       = F->factor.rows.num_rows;
+  void             *between = (char *)scratch + (size_t)m * (size_t)width * tc_scalar_bytes(F->scalar);
+  tc_block_rows     how     = {.scalar = F->scalar, .num = m, .n = n, .width = width, .row = turned ? F->orders.cols_back : F->orders.rows_back, .ld = ldb};
+
+  TC_CALL(tc_from_backend(backend, backend->put_block(&how, b, scratch, stream)));
+  TC_CALL(sweep_columns(F, R, turned, n, width, scratch, between, stream));
+  how.row = turned ? F->orders.rows_back : F->orders.cols_back;
+  how.ld  = ldx;
+  return tc_from_backend(backend, backend->take_block(&how, x, scratch, stream));
+}
+
+tc_status tc_factors_solve_block(tc_factors *F, int transposed, int32_t n, const void *b, int64_t ldb, void *x, int64_t ldx, tc_stream stream)
+{
+  const tc_backend  *backend = F->backend;
+  const int          turned  = transposed && !F->symmetric;
+  const factor_rows *R       = turned ? &F->transpose : &F->factor;
+  const size_t       bytes   = tc_scalar_bytes(F->scalar);
+  const int32_t      width   = n > 0 ? block_width(F, n) : 0;
+  void              *scratch = NULL;
+  tc_status          status  = TC_OK;
+
+  if (turned) TC_CALL(transpose(F, stream));
+  if (n >= FEWEST_COLUMNS && backend->take(2 * (size_t)F->factor.rows.num_rows * (size_t)width * bytes, &scratch, stream) != TC_OK) scratch = NULL;
+  for (int32_t j = 0, together = scratch ? width : 1; j < n && status == TC_OK; j += together) {
+    const void *from = (const char *)b + (size_t)j * (size_t)ldb * bytes;
+    void       *to   = (char *)x + (size_t)j * (size_t)ldx * bytes;
+
+    if (scratch) status = solve_columns(F, R, turned, n - j < width ? n - j : width, width, from, ldb, to, ldx, scratch, stream);
+    else status = tc_factors_solve(F, transposed, from, to, stream);
+  }
+  if (scratch) (void)backend->give(scratch, stream);
+  return status;
 }
 
 int32_t tc_factors_levels(const tc_factors *F, int backward)

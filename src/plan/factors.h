@@ -33,10 +33,13 @@ void      tc_factors_destroy(tc_factors *factors); // NULL is fine
 tc_status tc_factors_compute(tc_factors *factors, const void *val, tc_pivot_rule rule, double zero, double shift, int *trouble, tc_stream stream);
 
 /*
-  x = A^-1 b by the factor, or by its transpose; b and x [num_rows], local, not the same. Of L U the bits are those of a host that does one row after the other by operations of PETSc in their order. Enqueues, but for the
+  x = A^-1 b by the factor, or by its transpose; b and x [num_rows], local, which may be the same. Of L U the bits are those of a host that does one row after the other by operations of PETSc in their order. Enqueues, but for the
   first transpose of L U with a pattern, which is made then and waits. Errors: TC_ERR_MEMORY, TC_ERR_DEVICE; x is undefined then
 */
 tc_status tc_factors_solve(tc_factors *factors, int transposed, const void *b, void *x, tc_stream stream);
+
+/* The same with n columns, of n vectors with leading dimensions, each the bits of its own solve; they may be the same. Where there is no memory for them together they come one after the other */
+tc_status tc_factors_solve_block(tc_factors *factors, int transposed, int32_t n, const void *b, int64_t ldb, void *x, int64_t ldx, tc_stream stream);
 
 int32_t tc_factors_levels(const tc_factors *factors, int backward); // of rows
 int64_t tc_factors_nnz(const tc_factors *factors);

@@ -306,6 +306,48 @@ static PetscErrorCode MatSolveTranspose_TCDeviceFactor(Mat F, Vec b, Vec x)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* Blocks may be anywhere, and be the same */
+static PetscErrorCode MatTCDeviceFactorSolveBlock(Mat F, Mat B, Mat X, PetscBool transposed)
+{
+  MatTCDeviceFactor *D;
+  MatTCBlock         b, x;
+  PetscInt           m, n;
+  tc_status          status;
+
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorGet(F, &D));
+  PetscCheck(D->ready, PETSC_COMM_SELF, PETSC_ERR_ORDER, "A factor solves after it got its numbers, of which it has none");
+  if (D->theirs) PetscCall(MatTCBlockSolve(D->other, B, X, transposed));
+  if (D->theirs) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatGetSize(B, &m, &n));
+  PetscCall(MatTCBlockGet(X, B == X ? MATTC_READ_WRITE : MATTC_WRITE, &x));
+  b = x;
+  if (B != X) PetscCall(MatTCBlockGet(B, MATTC_READ, &b));
+  PetscCall(PetscLogGpuTimeBegin());
+  status = tc_factors_solve_block(D->factors, transposed, (int32_t)n, b.array, b.ld, x.array, x.ld, MatTCGetParentStream());
+  PetscCall(PetscLogGpuTimeEnd());
+  PetscCall(PetscLogGpuFlops((PetscLogDouble)n * (2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)m)));
+  D->count += n;
+  if (B != X) PetscCall(MatTCBlockRestore(&b));
+  PetscCall(MatTCBlockRestore(&x));
+  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows and %" PetscInt_FMT " columns: %s", m, n, tc_last_error());
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatSolve_TCDeviceFactor(Mat F, Mat B, Mat X)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorSolveBlock(F, B, X, PETSC_FALSE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+static PetscErrorCode MatMatSolveTranspose_TCDeviceFactor(Mat F, Mat B, Mat X)
+{
+  PetscFunctionBegin;
+  PetscCall(MatTCDeviceFactorSolveBlock(F, B, X, PETSC_TRUE));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* As the parent tells of its own */
 static PetscErrorCode MatGetInfo_TCDeviceFactor(Mat F, MatInfoType flag, MatInfo *info)
 {
@@ -397,6 +439,8 @@ PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, PetscBool name
   PetscCall(MatSetOperation(*F, symmetric ? MATOP_CHOLESKY_FACTOR_NUMERIC : MATOP_LUFACTOR_NUMERIC, (PetscErrorCodeFn *)MatFactorNumeric_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_SOLVE, (PetscErrorCodeFn *)MatSolve_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_SOLVE_TRANSPOSE, (PetscErrorCodeFn *)MatSolveTranspose_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_MAT_SOLVE, (PetscErrorCodeFn *)MatMatSolve_TCDeviceFactor));
+  PetscCall(MatSetOperation(*F, MATOP_MAT_SOLVE_TRANSPOSE, (PetscErrorCodeFn *)MatMatSolveTranspose_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_GETINFO, (PetscErrorCodeFn *)MatGetInfo_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_VIEW, (PetscErrorCodeFn *)MatView_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_DESTROY, (PetscErrorCodeFn *)MatDestroy_TCDeviceFactor));

@@ -15,6 +15,18 @@ typedef struct {
 PETSC_INTERN PetscErrorCode MatTCWrapGet(Vec, MatTCAccess, MatTCWrap *);
 PETSC_INTERN PetscErrorCode MatTCWrapRestore(MatTCWrap *);
 
+/* block.c. A dense block as operations of the GPU want it: its array, or that of a copy */
+typedef struct {
+  Mat          block, copy;
+  MatTCAccess  access;
+  PetscScalar *array;
+  PetscInt     ld;
+} MatTCBlock;
+
+PETSC_INTERN PetscErrorCode MatTCBlockGet(Mat, MatTCAccess, MatTCBlock *);
+PETSC_INTERN PetscErrorCode MatTCBlockRestore(MatTCBlock *);
+PETSC_INTERN PetscErrorCode MatTCBlockSolve(Mat, Mat, Mat, PetscBool);
+
 /* factor_host.c */
 PETSC_INTERN PetscErrorCode MatTCHostFactorCreate(Mat, MatFactorType, Mat *);
 
