@@ -5,6 +5,7 @@
 static char help[] = "Times uses of a matrix of the type that -mat_type names.\n\
   -case <a,b>    : generator:size, see tcbench list\n\
   -use <a,b>     : only those with these words in their names\n\
+  -columns <n>   : right-hand sides of MatMatSolve, 32\n\
   -beside <file> : what another run wrote: how many times as fast is this one?\n\n";
 
 #include "bench_timer.h"

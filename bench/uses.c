@@ -264,9 +264,9 @@ const UseKind *UseKinds(size_t *num)
     {"MatSolve with ILU(0) by RCM",            UseRCM,          1,  PETSC_TRUE },
     {"ICC(0) again, MatSolve",                 UseICCAgain,     1,  PETSC_TRUE },
     {"MatSolve with ICC(0)",                   UseICC,          1,  PETSC_TRUE },
-    {"MatMatSolve with ILU(0), 32",            UseILUBlock,     1,  PETSC_TRUE },
-    {"MatMatSolve with ILU(1), 32",            UseILU1Block,    1,  PETSC_TRUE },
-    {"MatMatSolve with ICC(0), 32",            UseICCBlock,     1,  PETSC_TRUE },
+    {"MatMatSolve with ILU(0)",                UseILUBlock,     1,  PETSC_TRUE },
+    {"MatMatSolve with ILU(1)",                UseILU1Block,    1,  PETSC_TRUE },
+    {"MatMatSolve with ICC(0)",                UseICCBlock,     1,  PETSC_TRUE },
     {"MatPtAP, MatMult",                       PtAP,            1,  PETSC_FALSE},
     {"MatZeroRows, MatMult",                   ZeroRows,        1,  PETSC_FALSE},
   };
@@ -316,6 +316,8 @@ PetscErrorCode UseCreate(const char name[], Use *U)
   PetscCall(PetscMemzero(U, sizeof(*U)));
   PetscCheck(tc_generate_named(name, 1, &U->S) == TC_OK, PETSC_COMM_SELF, PETSC_ERR_USER_INPUT, "-case %s", tc_last_error());
   PetscCheck(U->S.num_rows == U->S.num_cols, PETSC_COMM_SELF, PETSC_ERR_ARG_SIZ, "-case %s: as many rows as columns expected", name);
+  U->columns = 32;
+  PetscCall(PetscOptionsGetInt(NULL, NULL, "-columns", &U->columns, NULL));
   PetscCall(UseCreateEntries(U));
   PetscCall(NewMatrix(U, &U->A));
   PetscCall(NewMatrix(U, &U->same));

@@ -27,7 +27,8 @@ typedef struct {
   IS           half, odd;
   KSP          ksp;
   Mat          factor[USE_NUM_FACTORS]; /* used again */
-  Mat          block[2]; /* right-hand sides, and what they give; NULL: not yet */
+  PetscInt     columns;
+  Mat          block[2]; /* right-hand sides, so many, and what they give; NULL: not yet */
   PetscInt     on_diagonal; /* entries */
   PetscInt     num_rows, *rows; /* to be zeroed */
 } Use;
@@ -57,6 +58,6 @@ PetscErrorCode UseRCMAgain(Use *, int);
 PetscErrorCode UseRCM(Use *, int);
 PetscErrorCode UseICCAgain(Use *, int);
 PetscErrorCode UseICC(Use *, int);
-PetscErrorCode UseILUBlock(Use *, int); /* solves with 32 right-hand sides, these three */
+PetscErrorCode UseILUBlock(Use *, int); /* solves with a block of right-hand sides, these three */
 PetscErrorCode UseILU1Block(Use *, int);
 PetscErrorCode UseICCBlock(Use *, int);

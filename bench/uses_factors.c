@@ -117,7 +117,7 @@ static PetscErrorCode Block(Use *U, int f, int n)
 
     PetscCall(VecGetType(U->x, &type));
     PetscCall(VecGetSize(U->x, &m));
-    PetscCall(MatCreateDenseFromVecType(PETSC_COMM_SELF, type, m, 32, m, 32, m, NULL, &U->block[i]));
+    PetscCall(MatCreateDenseFromVecType(PETSC_COMM_SELF, type, m, U->columns, m, U->columns, m, NULL, &U->block[i]));
     PetscCall(MatSetRandom(U->block[i], NULL));
   }
   for (int i = 0; i < n; i++) PetscCall(MatMatSolve(U->factor[f], U->block[0], U->block[1]));

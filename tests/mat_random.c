@@ -41,7 +41,7 @@ PetscErrorCode MatRandomFill(Vec v, uint64_t seed)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-static PetscErrorCode Compare(Walk *W, Vec ours, Vec theirs)
+PetscErrorCode MatRandomCompare(Walk *W, Vec ours, Vec theirs)
 {
   const PetscScalar *a, *b;
   PetscInt           m;
@@ -93,7 +93,7 @@ PetscErrorCode MatRandomMultiply(Walk *W, const Mat A[], Form form, PetscBool tu
     else if (form == RESIDUAL) PetscCall(MatResidual(A[s], y[s], x[s], z[s]));
     else PetscCall((turned ? MatMultTransposeAdd : MatMultAdd)(A[s], x[s], y[s], y[s]));
   }
-  PetscCall(Compare(W, form == IN_PLACE ? y[OURS] : z[OURS], form == IN_PLACE ? y[THEIRS] : z[THEIRS]));
+  PetscCall(MatRandomCompare(W, form == IN_PLACE ? y[OURS] : z[OURS], form == IN_PLACE ? y[THEIRS] : z[THEIRS]));
   for (int s = 0; s < NUM_SIDES; s++) {
     PetscCall(VecDestroy(&x[s]));
     PetscCall(VecDestroy(&y[s]));

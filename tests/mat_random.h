@@ -1,5 +1,5 @@
 /*
-  What mat_random.c, the walk, and mat_random_operations.c and mat_random_host.c, the operations it is made of, share.
+  What mat_random.c, the walk, and mat_random_operations.c, mat_random_host.c and mat_random_solves.c, the operations it is made of, share.
 */
 #pragma once
 #include "mat_util.h"
@@ -33,6 +33,7 @@ PetscErrorCode MatRandomFill(Vec, uint64_t);
 /* A product of both matrices, or with `turned` their transposes (no residual), with vectors of integers: compares the results. The same of local parts of dense matrices. */
 PetscErrorCode MatRandomMultiply(Walk *, const Mat[], Form, PetscBool turned);
 PetscErrorCode MatRandomCompareDense(Walk *, Mat, Mat);
+PetscErrorCode MatRandomCompare(Walk *, Vec, Vec);
 
 /* Rows of a number get five entries each, near the diagonal or anywhere, by whatever process, on both sides */
 PetscErrorCode MatRandomAddEntries(Walk *, const Mat[], PetscInt);
@@ -50,6 +51,7 @@ typedef struct {
   PetscErrorCode (*run)(Walk *);
 } MatRandomOperation;
 
-/* Operation i, or NULL behind the last one; of mat_random_host.c alone */
+/* Operation i, or NULL behind the last one; of mat_random_host.c and what follows, of mat_random_solves.c */
 const MatRandomOperation *MatRandomOperationAt(PetscInt);
 const MatRandomOperation *MatRandomHostOperationAt(PetscInt);
+const MatRandomOperation *MatRandomSolveOperationAt(PetscInt);

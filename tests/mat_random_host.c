@@ -342,5 +342,7 @@ static const MatRandomOperation operations[] = {
 
 const MatRandomOperation *MatRandomHostOperationAt(PetscInt i)
 {
-  return i < (PetscInt)PETSC_STATIC_ARRAY_LENGTH(operations) ? &operations[i] : NULL;
+  const PetscInt num = (PetscInt)PETSC_STATIC_ARRAY_LENGTH(operations);
+
+  return i < num ? &operations[i] : MatRandomSolveOperationAt(i - num);
 }

@@ -3,7 +3,7 @@ Input parameters:\n\
   -problem <p>         : poisson (7 points, default) or elasticity (27 points, 3 unknowns each)\n\
   -types <t1,t2,...>   : matrix types to compare, default aij,aijtccusparse\n\
   -columns <n1,n2,...> : numbers of right-hand sides, default 1,8,32,128\n\
-  -method <m1,m2>      : mg (KSPMatSolve() with Richardson and multigrid), chebyshev (over MatMatMult()), default both\n\
+  -method <m1,m2,...>  : mg (KSPMatSolve() with Richardson and multigrid), ilu (the same, smoothed with incomplete factors), chebyshev (over MatMatMult()), default mg,chebyshev\n\
   -coarse <n>          : points of the coarsest grid in each direction, default 5\n\
   -levels <l>          : grids, each with about twice the points of the one below in each direction, default 3\n\
   -rtol <tolerance>    : of the residual of the whole block, default 1e-8\n\
@@ -188,10 +188,10 @@ static PetscErrorCode Converged(KSP ksp, PetscInt it, PetscReal norm, KSPConverg
 }
 
 /*
-  Multigrid all of whose parts work on blocks: on each grid X <- X + s (B - A X) a few times, with a factor s that damps what is rough. The coarser matrices are
-  P^T A P.
+  Multigrid all of whose parts work on blocks: on each grid X <- X + s (B - A X) a few times, with a factor s that damps what is rough, or once X <- X + (L U)^-1 (B - A X) with an incomplete factor
+  of each process's block. The coarser matrices are P^T A P.
 */
-static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, PetscReal rtol, KSP *ksp)
+static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, PetscBool ilu, PetscReal rtol, KSP *ksp)
 {
   PC    pc, inner;
   void *context;
@@ -222,9 +222,9 @@ static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, 
     PetscCall(KSPSetType(smoother, KSPRICHARDSON));
     PetscCall(KSPSetConvergenceTest(smoother, KSPConvergedSkip, NULL, NULL));
     PetscCall(KSPSetNormType(smoother, KSP_NORM_NONE));
-    PetscCall(KSPSetTolerances(smoother, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, level == 0 ? 30 : 3));
+    PetscCall(KSPSetTolerances(smoother, PETSC_CURRENT, PETSC_CURRENT, PETSC_CURRENT, level == 0 ? 30 : ilu ? 1 : 3));
     PetscCall(KSPGetPC(smoother, &inner));
-    PetscCall(PCSetType(inner, PCNONE));
+    PetscCall(PCSetType(inner, ilu ? PCBJACOBI : PCNONE));
   }
   PetscCall(KSPSetUp(*ksp));
   for (PetscInt level = 0; level < problem->levels; level++) {
@@ -235,7 +235,7 @@ static PetscErrorCode SolverCreate(const Problem *problem, MatType type, Mat A, 
     PetscCall(PCMGGetSmoother(pc, level, &smoother));
     PetscCall(KSPGetOperators(smoother, &A_level, NULL));
     PetscCall(MatNorm(A_level, NORM_INFINITY, &largest));
-    PetscCall(KSPRichardsonSetScale(smoother, 1.5 / largest));
+    PetscCall(KSPRichardsonSetScale(smoother, ilu ? 1.0 : 1.5 / largest));
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
@@ -319,13 +319,14 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscInt64     products;
   PetscReal      worst;
   PetscLogDouble start, end, first = 0.0;
-  PetscBool      known, mg, ours;
+  PetscBool      known, mg, ilu, ours;
   const char    *kernel;
 
   PetscFunctionBeginUser;
-  PetscCall(PetscStrcmpAny(method, &known, "mg", "chebyshev", ""));
-  PetscCheck(known, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-method %s, expected mg or chebyshev", method);
-  PetscCall(PetscStrcmp(method, "mg", &mg));
+  PetscCall(PetscStrcmpAny(method, &known, "mg", "ilu", "chebyshev", ""));
+  PetscCheck(known, PETSC_COMM_WORLD, PETSC_ERR_ARG_OUTOFRANGE, "-method %s, expected mg, ilu or chebyshev", method);
+  PetscCall(PetscStrcmpAny(method, &mg, "mg", "ilu", ""));
+  PetscCall(PetscStrcmp(method, "ilu", &ilu));
   PetscCall(PetscStrcmpAny(type, &ours, MATAIJTCCUSPARSE, MATSEQAIJTCCUSPARSE, MATMPIAIJTCCUSPARSE, ""));
   PetscCall(MatAIJTCCUSPARSESetPropagate(ours)); /* what is derived from matrices of the other types stays as it is */
   PetscCall(MatConvert(problem->A, type, MAT_INITIAL_MATRIX, &A));
@@ -339,7 +340,7 @@ static PetscErrorCode Solve(const Problem *problem, MatType type, const char met
   PetscCall(MatSetRandom(B, random));
   PetscCall(PetscRandomDestroy(&random));
   PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
-  if (mg) PetscCall(SolverCreate(problem, type, A, rtol, &ksp));
+  if (mg) PetscCall(SolverCreate(problem, type, A, ilu, rtol, &ksp));
   for (int i = 0; i < 2; i++) {
     PetscCall(MatZeroEntries(X));
     PetscCallMPI(MPI_Barrier(comm));

@@ -7,7 +7,7 @@
 enum {
   LANES          = 32,      // of a warp, a column each
   SECTOR         = 8,       // numbers: 32 bytes of floats, 64 of doubles
-  FEWEST_COLUMNS = 2,       // that go together
+  FEWEST_COLUMNS = 3,       // that go together
   BLOCK_BYTES    = 256 << 20 // of the columns that go together, if they are more than LANES
 };
 
