@@ -205,6 +205,11 @@ int main(int argc, char **args)
       PetscCall(TestZeroed(MAT_FACTOR_ICC, 1, (PetscBool)columns, (PetscBool)keep));
     }
   }
+  PetscCall(TestBlocks(MAT_FACTOR_ILU, 0, MATORDERINGNATURAL, "stencil7", 8));
+  PetscCall(TestBlocks(MAT_FACTOR_ILU, 1, MATORDERINGRCM, "stencil27", 6));
+  PetscCall(TestBlocks(MAT_FACTOR_ILU, 1, MATORDERINGNATURAL, "elasticity", 5));
+  PetscCall(TestBlocks(MAT_FACTOR_ICC, 0, MATORDERINGNATURAL, "stencil27", 6));
+  PetscCall(TestBlocks(MAT_FACTOR_ICC, 1, MATORDERINGND, "stencil7", 8));
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
   return MatTestEnd();
 }

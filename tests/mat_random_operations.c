@@ -269,6 +269,7 @@ static PetscErrorCode ConvertAndBack(Walk *W)
 static PetscErrorCode Bind(Walk *W)
 {
   PetscFunctionBeginUser;
+  if (W->petsc_multiplies) PetscCall(MatRandomForgetProducts(W, PETSC_TRUE)); /* which PETSc does not compute again then, and says so */
   PetscCall(MatBindToCPU(W->A[OURS], (PetscBool)MatRandomDraw(W, 2)));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

@@ -1,6 +1,6 @@
 /*
-  Sweeps on the device against a loop over the rows on the host, bit for bit, in both scalars, with guard words: test_sweep [-small|-few] libaijtccusparse_cuda.so. -small has three of the sizes, -few one and
-  some of the ways, and neither the large ones, for sanitizers. Exit code 77: no usable device.
+  Sweeps on the device against a loop over the rows on the host, bit for bit, in both scalars, with guard words: test_sweep [-small|-few] [-only vectors|blocks] libaijtccusparse_cuda.so. -small has three of the sizes, -few one and
+  some of the ways, and neither the large ones, for sanitizers; -only is for them, too: vectors by themselves, or blocks of them. Exit code 77: no usable device.
 */
 #include "device_bytes.h"
 #include <math.h>
@@ -380,10 +380,13 @@ int main(int argc, char **args)
   } ways[] = {{TC_SWEEP_FROM_ZERO, 0}, {TC_SWEEP_FROM_ZERO, 1}, {TC_SWEEP_SECOND, 1}, {TC_SWEEP_AGAIN, 0}, {TC_SWEEP_AGAIN, 1}, {TC_SWEEP_EISENSTAT, 0}, {TC_SWEEP_UNIT, 0}, {TC_SWEEP_UNIT, 1}, {TC_SWEEP_UNIT_OVER, 0}};
 
   size_t num_sizes = sizeof nums / sizeof *nums;
+  int    vectors = 1, blocks = 1;
 
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) num_sizes = 3;
     if (strcmp(args[i], "-few") == 0) num_sizes = 1;
+    if (strcmp(args[i], "vectors") == 0) blocks = 0;
+    if (strcmp(args[i], "blocks") == 0) vectors = 0;
   }
   backend = device_bytes_open("test_sweep", argc, args);
   if (backend == NULL) return DEVICE_SKIPPED;
@@ -393,14 +396,14 @@ int main(int argc, char **args)
         if (nodes[m] > 1 && i > 2) continue;
         for (size_t j = 0; j < sizeof shapes / sizeof *shapes; ++j) {
           if ((nodes[m] > 1 && shapes[j][0] > 40) || nodes[m] * nodes[m] * (2 * shapes[j][0] / shapes[j][1] + 1) > TC_SWEEP_NODE_ROOM) continue;
-          check_blocks(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], num_sizes == 1);
-          for (size_t w = 0; w < sizeof ways / sizeof *ways; ++w) {
+          if (blocks) check_blocks(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], num_sizes == 1);
+          for (size_t w = 0; vectors && w < sizeof ways / sizeof *ways; ++w) {
             for (int way = 0; way < 8; way += num_sizes == 1 ? 3 : 1) check(scalar, nums[i], shapes[j][0], shapes[j][1], nodes[m], ways[w].kind, ways[w].backward, way);
           }
         }
-        if (nums[i] > 1) check_nan(scalar, nums[i], nodes[m]);
+        if (vectors && nums[i] > 1) check_nan(scalar, nums[i], nodes[m]);
       }
-      for (int there = 0; there < 2; ++there) check_zero(scalar, nums[i], there);
+      for (int there = 0; vectors && there < 2; ++there) check_zero(scalar, nums[i], there);
     }
     if (num_sizes < sizeof nums / sizeof *nums) continue;
     check(scalar, 60000, 300, 100, 1, TC_SWEEP_AGAIN, 0, 3); // more than the device has room for at once

@@ -178,9 +178,9 @@ stage_factors() {
 # Blocks of right-hand sides
 stage_blocks() {
   flavour opt
-  blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,chebyshev
-  blocks_of ex2_129 1 -coarse 5 -levels 6 -columns 32 -method mg
-  blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,chebyshev
+  blocks_of ex2_65 1 -coarse 5 -levels 5 -columns 8,32 -method mg,ilu,chebyshev
+  blocks_of ex2_129 1 -coarse 5 -levels 6 -columns 32 -method mg,ilu
+  blocks_of ex2_elasticity_65 1 -problem elasticity -coarse 5 -levels 5 -columns 32 -method mg,ilu,chebyshev
 }
 
 # Lines of uses.tsv: case, use, type, milliseconds

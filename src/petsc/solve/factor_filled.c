@@ -6,7 +6,7 @@
 #if PetscDefined(HAVE_CUDA)
 
 /*
-  Where the rows of U end in the list of columns of PETSc's factors (MATSEQAIJ, since 3.2): the rows of L one after the other, then those of U from the last one to the first, each with its diagonal at its end. What is
+  Where the rows of U end in the list of columns of PETSc's factors (MATSEQAIJ, the same in 3.24.6 and 3.26.1): the rows of L one after the other, then those of U from the last one to the first, each with its diagonal at its end. What is
   not laid out like that is not taken for one. end [m]: the place of the diagonal
 */
 static PetscBool MatTCFindUpperRows(PetscInt m, const PetscInt i[], const PetscInt j[], PetscInt64 nnz, PetscInt64 end[])
@@ -33,8 +33,8 @@ static PetscBool MatTCMergeTriangles(PetscInt m, const PetscInt i[], const Petsc
     for (PetscInt e = i[row]; e < i[row + 1]; e++) col[k++] = (int32_t)j[e];
     col[k++] = (int32_t)row;
     for (PetscInt64 e = first; e < end[row]; e++) col[k++] = (int32_t)j[e];
-    for (int32_t e = row_ptr[row] + 1; e < k; e++) {
-      if (col[e] <= col[e - 1]) return PETSC_FALSE;
+    for (int32_t e = row_ptr[row]; e < k; e++) {
+      if (col[e] <= (e > row_ptr[row] ? col[e - 1] : -1) || col[e] >= (int32_t)m) return PETSC_FALSE;
     }
   }
   row_ptr[m] = k;
