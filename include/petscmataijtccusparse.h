@@ -30,7 +30,10 @@
   add in another order; repeated, they give the same bits. Pivots are checked as `MatFactorInfo` says, `MAT_SHIFT_INBLOCKS`, which `PCILU` takes by default, included; if all of the diagonal has to be shifted, or a pivot is
   reported, the numbers are computed, and solved with, on the host, by `MATSOLVERPETSC`, until new values need that no more.
 
-.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatGetFactor()`, `MATSOLVERPETSC`, `MATSOLVERCUSPARSE`, `PCFactorSetMatSolverType()`, `PCILU`, `PCICC`
+  Right-hand sides of a block, `MatMatSolve()` and `MatMatSolveTranspose()`, and so `PCMatApply()` and `KSPMatSolve()`, are solved for together, from three columns on, if there is memory for them twice, or for 32 of them;
+  each column has the bits of a solve by itself. The blocks may be the same in `MatMatSolve()`.
+
+.seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatGetFactor()`, `MatMatSolve()`, `MATSOLVERPETSC`, `MATSOLVERCUSPARSE`, `PCFactorSetMatSolverType()`, `PCILU`, `PCICC`
 M*/
 #define MATSOLVERAIJTCCUSPARSE "aijtccusparse"
 

@@ -1,6 +1,6 @@
 /*
   Factors of matrices on the GPU. The parent (PETSc 3.26.1) solves with its factors by cuSPARSE, where rows wait for each other: 50 to 600 us for what the host does in 20 to 150 with small matrices,
-  both ways of the vectors included, and a block of right-hand sides column by column. The coarsest grids of multigrid are such, and so are incomplete factors with few rows or long chains of them. So the factors of these
+  both ways of the vectors included, and a block of right-hand sides column by column, as many times as long. The coarsest grids of multigrid are such, and so are incomplete factors with few rows or long chains of them. So the factors of these
   are the host's (factor_host.c), which most of the parent's are computed on anyway. Of others the incomplete ones are computed and solved with by us (factor_device.c), complete ones are the parent's.
 */
 #include "solve.h"
