@@ -31,7 +31,8 @@
   reported, the numbers are computed, and solved with, on the host, by `MATSOLVERPETSC`, until new values need that no more.
 
   Right-hand sides of a block, `MatMatSolve()` and `MatMatSolveTranspose()`, and so `PCMatApply()` and `KSPMatSolve()`, are solved for together, from three columns on, if there is memory for them twice, or for 32 of them;
-  each column has the bits of a solve by itself. The blocks may be the same in `MatMatSolve()`.
+  each column has the bits of a solve by itself. The blocks may be the same in `MatMatSolve()`. ICC has both halves of a solve, `MatForwardSolve()` and `MatBackwardSolve()`, which `KSPQCG` and other solvers with
+  `PC_SYMMETRIC` ask for, if its pivots are positive.
 
 .seealso: [](ch_matrices), `Mat`, `MATAIJTCCUSPARSE`, `MatGetFactor()`, `MatMatSolve()`, `MATSOLVERPETSC`, `MATSOLVERCUSPARSE`, `PCFactorSetMatSolverType()`, `PCILU`, `PCICC`
 M*/

@@ -210,6 +210,8 @@ int main(int argc, char **args)
   PetscCall(TestBlocks(MAT_FACTOR_ILU, 1, MATORDERINGNATURAL, "elasticity", 5));
   PetscCall(TestBlocks(MAT_FACTOR_ICC, 0, MATORDERINGNATURAL, "stencil27", 6));
   PetscCall(TestBlocks(MAT_FACTOR_ICC, 1, MATORDERINGND, "stencil7", 8));
+  PetscCall(TestHalves(0, MATORDERINGNATURAL, "stencil27", 6));
+  PetscCall(TestHalves(1, MATORDERINGRCM, "stencil7", 8));
   PetscCall(PetscOptionsClearValue(NULL, "-mat_aijtccusparse_host_factors"));
   return MatTestEnd();
 }

@@ -31,5 +31,6 @@ PETSC_INTERN PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vec
 PETSC_INTERN PetscErrorCode TestPivots(MatFactorType, PetscInt levels, MatFactorShiftType, PetscReal first);
 PETSC_INTERN PetscErrorCode TestZeroed(MatFactorType, PetscInt levels, PetscBool columns, PetscBool keep);
 
-/* mat_factor_blocks.c. Of a generator's matrix, a factor of ours */
+/* mat_factor_blocks.c. Of a generator's matrix, a factor of ours; the latter ICC */
 PETSC_INTERN PetscErrorCode TestBlocks(MatFactorType, PetscInt levels, const char ordering[], const char name[], PetscInt size);
+PETSC_INTERN PetscErrorCode TestHalves(PetscInt levels, const char ordering[], const char name[], PetscInt size);

@@ -1,7 +1,8 @@
 /*
-  Blocks of right-hand sides: each column is what it is by itself, however many there are, and also where there is no memory for them together.
+  Blocks of right-hand sides: each column is what it is by itself, however many there are, and also where there is no memory for them together. And halves of solves, of which PETSc makes symmetric preconditioners.
 */
 #include "mat_factor.h"
+#include <petscksp.h>
 #include "../kernels/tc_base.h"
 
 PETSC_EXTERN PetscErrorCode MatAIJTCCUSPARSEArmFault(Mat, tc_fault_point, int, int *);
@@ -85,5 +86,106 @@ PetscErrorCode TestBlocks(MatFactorType type, PetscInt levels, const char orderi
   }
   PetscCall(MatDestroy(&F));
   PetscCall(MatDestroy(&ours));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Forward, backward, and one after the other, against the same with the factor of a MATSEQAIJ, of vectors that are the host's or not */
+static PetscErrorCode CompareHalves(Mat block, Mat F, Mat plain, Mat expected, PetscReal *worst)
+{
+  Vec       b[2], half[2], x[2], whole, on_host;
+  PetscReal difference, norm;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(block, &x[0], &b[0]));
+  PetscCall(MatCreateVecs(plain, &x[1], &b[1]));
+  PetscCall(VecSetRandom(b[1], NULL));
+  PetscCall(VecCopy(b[1], b[0]));
+  for (int s = 0; s < 2; s++) {
+    PetscCall(VecDuplicate(b[s], &half[s]));
+    PetscCall(MatForwardSolve(s ? expected : F, b[s], half[s]));
+    PetscCall(MatBackwardSolve(s ? expected : F, half[s], x[s]));
+  }
+  PetscCall(VecDuplicate(b[0], &whole));
+  PetscCall(MatSolve(F, b[0], whole));
+  PetscCall(VecNorm(whole, NORM_INFINITY, &norm));
+  PetscCall(VecAXPY(whole, -1.0, x[0]));
+  PetscCall(VecNorm(whole, NORM_INFINITY, worst));
+  *worst /= norm;
+  PetscCall(VecDuplicate(b[1], &on_host));
+  for (int back = 0; back < 2; back++) { /* from the same halves */
+    PetscCall(VecCopy(back ? x[0] : half[0], on_host));
+    PetscCall(VecNorm(back ? x[1] : half[1], NORM_INFINITY, &norm));
+    PetscCall(VecAXPY(on_host, -1.0, back ? x[1] : half[1]));
+    PetscCall(VecNorm(on_host, NORM_INFINITY, &difference));
+    *worst = PetscMax(*worst, difference / norm);
+    PetscCall((back ? MatBackwardSolve : MatForwardSolve)(F, b[1], on_host)); /* a vector of the host */
+    PetscCall((back ? MatBackwardSolve : MatForwardSolve)(expected, b[1], x[1]));
+    PetscCall(VecNorm(x[1], NORM_INFINITY, &norm));
+    PetscCall(VecAXPY(on_host, -1.0, x[1]));
+    PetscCall(VecNorm(on_host, NORM_INFINITY, &difference));
+    *worst = PetscMax(*worst, difference / norm);
+    PetscCall(MatBackwardSolve(expected, half[1], x[1])); /* what it was */
+  }
+  for (int s = 0; s < 2; s++) {
+    PetscCall(VecDestroy(&b[s]));
+    PetscCall(VecDestroy(&half[s]));
+    PetscCall(VecDestroy(&x[s]));
+  }
+  PetscCall(VecDestroy(&whole));
+  PetscCall(VecDestroy(&on_host));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+/* Iterations of GMRES between the halves */
+static PetscErrorCode SymmetricIterations(Mat A, PetscInt *its)
+{
+  KSP ksp;
+  PC  pc;
+  Vec b, x;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreateVecs(A, &x, &b));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPSetType(ksp, KSPGMRES));
+  PetscCall(KSPSetPCSide(ksp, PC_SYMMETRIC));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, PCICC));
+  PetscCall(KSPSolve(ksp, b, x));
+  PetscCall(KSPGetIterationNumber(ksp, its));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(VecDestroy(&x));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TestHalves(PetscInt levels, const char ordering[], const char name[], PetscInt size)
+{
+  const PetscReal tolerance = PetscDefined(USE_REAL_SINGLE) ? 1e-5 : 1e-13; /* a few additions in another order; the matrices are diagonally dominant */
+  const Kind      kind      = {"", MAT_FACTOR_ICC, levels, ordering};
+  Mat             ours, block, plain, plain_block, F, expected;
+  PetscReal       worst[2];
+  PetscInt        its[2];
+
+  PetscFunctionBeginUser;
+  PetscCall(Generate(name, size, MATAIJTCCUSPARSE, &ours, &block));
+  PetscCall(Generate(name, size, MATAIJ, &plain, &plain_block));
+  PetscCall(Factor(&kind, MATSOLVERAIJTCCUSPARSE, block, &F));
+  PetscCall(Factor(&kind, NULL, plain_block, &expected));
+  PetscCall(CompareHalves(block, F, plain_block, expected, &worst[0]));
+  PetscCall(MatScale(ours, 4.0)); /* other roots */
+  PetscCall(MatScale(plain, 4.0));
+  PetscCall(Numeric(&kind, block, F));
+  PetscCall(Numeric(&kind, plain_block, expected));
+  PetscCall(CompareHalves(block, F, plain_block, expected, &worst[1]));
+  PetscCall(SymmetricIterations(block, &its[0]));
+  PetscCall(SymmetricIterations(plain_block, &its[1]));
+  PetscCall(MatTestFact((PetscBool)(worst[0] <= tolerance && worst[1] <= tolerance && its[0] == its[1]), "%s, ICC(%" PetscInt_FMT ") %s: halves of solves differ by %g, with new values %g; GMRES between them takes %" PetscInt_FMT " iterations, with MATAIJ %" PetscInt_FMT, name,
+                        levels, ordering, (double)worst[0], (double)worst[1], its[0], its[1]));
+  PetscCall(MatDestroy(&F));
+  PetscCall(MatDestroy(&expected));
+  PetscCall(MatDestroy(&ours));
+  PetscCall(MatDestroy(&plain));
   PetscFunctionReturn(PETSC_SUCCESS);
 }

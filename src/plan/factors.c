@@ -241,6 +241,24 @@ tc_status tc_factors_solve(tc_factors *F, int transposed, const void *b, void *x
   return out ? tc_from_backend(backend, backend->gather(n, out, F->scalar, F->orders.vector, x, stream)) : TC_OK;
 }
 
+tc_status tc_factors_solve_half(tc_factors *F, int backward, const void *b, void *x, tc_stream stream)
+{
+  const tc_backend *backend = F->backend;
+  const int32_t     n = F->factor.rows.num_rows, *in = backward ? NULL : F->orders.rows, *out = backward ? F->orders.rows_back : NULL;
+  const tc_sweep    sweep = {.kind = TC_SWEEP_UNIT, .backward = backward, .pattern = &F->factor.orders.pattern, .scalar = F->scalar, .val = F->factor.val, .b = in ? F->orders.vector : b, .x = out ? F->orders.vector : x, .scratch = F->scratch, .omega = 1};
+
+  if (in) TC_CALL(tc_from_backend(backend, backend->gather(n, in, F->scalar, b, F->orders.vector, stream)));
+  TC_CALL(tc_from_backend(backend, backend->sweep(&F->factor.rows, &sweep, stream)));
+  return out ? tc_from_backend(backend, backend->gather(n, out, F->scalar, F->orders.vector, x, stream)) : TC_OK;
+}
+
+tc_status tc_factors_get_pivots(const tc_factors *F, void *pivots, tc_stream stream)
+{
+  const tc_backend *backend = F->backend;
+
+  return tc_from_backend(backend, backend->gather(F->factor.rows.num_rows, F->factor.orders.pattern.diagonal, F->scalar, F->factor.val, pivots, stream));
+}
+
 /* Columns that go together, whole sectors of memory: as many as fit into BLOCK_BYTES twice, but what a warp has lanes for, if there are so many */
 static int32_t block_width(const tc_factors *F, int32_t n)
 {

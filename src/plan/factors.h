@@ -41,6 +41,12 @@ tc_status tc_factors_solve(tc_factors *factors, int transposed, const void *b, v
 /* The same with n columns, of n vectors with leading dimensions, each the bits of its own solve; they may be the same. Where there is no memory for them together they come one after the other */
 tc_status tc_factors_solve_block(tc_factors *factors, int transposed, int32_t n, const void *b, int64_t ldb, void *x, int64_t ldx, tc_stream stream);
 
+/*
+  Of L D L^T: x = L^-1 b, which is in the order of the factor, or, `backward`, x = L^-T b of such a b; b and x as above, not the same. And the pivots, D [num_rows], in that order. Both enqueue
+*/
+tc_status tc_factors_solve_half(tc_factors *factors, int backward, const void *b, void *x, tc_stream stream);
+tc_status tc_factors_get_pivots(const tc_factors *factors, void *pivots, tc_stream stream);
+
 int32_t tc_factors_levels(const tc_factors *factors, int backward); // of rows
 int64_t tc_factors_nnz(const tc_factors *factors);
 

@@ -7,25 +7,9 @@
 
 #if PetscDefined(HAVE_CUDA)
 
-typedef struct {
-  const tc_backend *backend; /* of `factors` */
-  tc_factors       *factors; /* NULL: another one's after the symbolic factorization */
-  PetscBool         ready;   /* has it numbers? */
-  PetscBool         theirs;  /* are they those of `other`? */
-  Mat               other;   /* NULL: none so far */
-  PetscBool         host;    /* was it to be the host's? */
-  PetscBool         symmetric; /* ICC */
-  PetscBool         wanted;    /* of the GPU, even if the host is faster */
-  PetscBool         filled;    /* has it more entries than the matrix, or other orders? */
-  PetscInt64        entries;   /* of the matrix */
-  IS                rows, cols; /* as factored symbolically, cols NULL with ICC */
-  MatFactorInfo     info;
-  PetscInt64        count; /* of solves on the GPU */
-} MatTCDeviceFactor;
-
 static const char device_factor_name[] = "MatAIJTCCUSPARSE_device_factor", host_is_faster[] = "it solves faster, so many rows wait for others";
 
-static PetscErrorCode MatTCDeviceFactorGet(Mat F, MatTCDeviceFactor **D)
+PetscErrorCode MatTCDeviceFactorGet(Mat F, MatTCDeviceFactor **D)
 {
   PetscFunctionBegin;
   PetscCall(PetscObjectContainerQuery((PetscObject)F, device_factor_name, (void *)D));
@@ -39,6 +23,8 @@ static PetscErrorCode MatTCDeviceFactorReset(MatTCDeviceFactor *D)
   D->factors = NULL;
   D->ready   = PETSC_FALSE;
   D->theirs  = PETSC_FALSE;
+  PetscCall(VecDestroy(&D->root));
+  PetscCall(VecDestroy(&D->half));
   PetscCall(MatDestroy(&D->other));
   PetscCall(ISDestroy(&D->rows));
   PetscCall(ISDestroy(&D->cols));
@@ -127,6 +113,7 @@ static PetscErrorCode MatFactorNumeric_TCDeviceFactor(Mat F, Mat A, const MatFac
   PetscCheck((PetscInt64)entries.nz_used == D->entries, PETSC_COMM_SELF, PETSC_ERR_ARG_WRONGSTATE, "The matrix has %.0f entries, its symbolic factorization was of %" PetscInt64_FMT ", expected the same pattern", entries.nz_used, D->entries);
   PetscCall(MatTCContextGetIfOurs(A, &tc));
   PetscCall(MatBoundToCPU(A, &bound));
+  PetscCall(VecDestroy(&D->root));
   D->theirs = PETSC_FALSE;
   if (tc && !bound) {
     PetscCall(MatTCSendToDevice(A, tc, D->backend));
@@ -258,96 +245,6 @@ static PetscErrorCode MatICCFactorSymbolic_TCDeviceFactor(Mat F, Mat A, IS rows,
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Vectors may be anywhere */
-static PetscErrorCode MatTCDeviceFactorSolve(Mat F, Vec b, Vec x, PetscBool transposed)
-{
-  const PetscScalar *from;
-  PetscScalar       *to;
-  MatTCDeviceFactor *D;
-  MatTCWrap          wb, wx;
-  PetscInt           m;
-  tc_status          status = TC_OK;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorGet(F, &D));
-  PetscCheck(D->ready, PETSC_COMM_SELF, PETSC_ERR_ORDER, "A factor solves after it got its numbers, of which it has none");
-  PetscCall(MatGetLocalSize(F, &m, NULL));
-  PetscCall(MatTCWrapGet(b, MATTC_READ, &wb));
-  PetscCall(MatTCWrapGet(x, MATTC_WRITE, &wx));
-  if (D->theirs) PetscCall(transposed ? MatSolveTranspose(D->other, wb.cuda, wx.cuda) : MatSolve(D->other, wb.cuda, wx.cuda));
-  else {
-    PetscCall(VecGetArrayReadAndMemType(wb.cuda, &from, NULL));
-    PetscCall(VecGetArrayWriteAndMemType(wx.cuda, &to, NULL));
-    PetscCall(PetscLogGpuTimeBegin());
-    status = tc_factors_solve(D->factors, transposed, from, to, MatTCGetParentStream());
-    PetscCall(PetscLogGpuTimeEnd());
-    PetscCall(VecRestoreArrayWriteAndMemType(wx.cuda, &to));
-    PetscCall(VecRestoreArrayReadAndMemType(wb.cuda, &from));
-    PetscCall(PetscLogGpuFlops(2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)m));
-    D->count++;
-  }
-  PetscCall(MatTCWrapRestore(&wb));
-  PetscCall(MatTCWrapRestore(&wx));
-  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows: %s", m, tc_last_error());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSolve_TCDeviceFactor(Mat F, Vec b, Vec x)
-{
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorSolve(F, b, x, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatSolveTranspose_TCDeviceFactor(Mat F, Vec b, Vec x)
-{
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorSolve(F, b, x, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-/* Blocks may be anywhere, and be the same */
-static PetscErrorCode MatTCDeviceFactorSolveBlock(Mat F, Mat B, Mat X, PetscBool transposed)
-{
-  MatTCDeviceFactor *D;
-  MatTCBlock         b, x;
-  PetscInt           m, n;
-  tc_status          status;
-
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorGet(F, &D));
-  PetscCheck(D->ready, PETSC_COMM_SELF, PETSC_ERR_ORDER, "A factor solves after it got its numbers, of which it has none");
-  if (D->theirs) PetscCall(MatTCBlockSolve(D->other, B, X, transposed));
-  if (D->theirs) PetscFunctionReturn(PETSC_SUCCESS);
-  PetscCall(MatGetSize(B, &m, &n));
-  PetscCall(MatTCBlockGet(X, B == X ? MATTC_READ_WRITE : MATTC_WRITE, &x));
-  b = x;
-  if (B != X) PetscCall(MatTCBlockGet(B, MATTC_READ, &b));
-  PetscCall(PetscLogGpuTimeBegin());
-  status = tc_factors_solve_block(D->factors, transposed, (int32_t)n, b.array, b.ld, x.array, x.ld, MatTCGetParentStream());
-  PetscCall(PetscLogGpuTimeEnd());
-  PetscCall(PetscLogGpuFlops((PetscLogDouble)n * (2.0 * (PetscLogDouble)tc_factors_nnz(D->factors) - (PetscLogDouble)m)));
-  D->count += n;
-  if (B != X) PetscCall(MatTCBlockRestore(&b));
-  PetscCall(MatTCBlockRestore(&x));
-  PetscCheck(status == TC_OK, PETSC_COMM_SELF, PETSC_ERR_LIB, "aijtccusparse cannot solve with a factor of %" PetscInt_FMT " rows and %" PetscInt_FMT " columns: %s", m, n, tc_last_error());
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatMatSolve_TCDeviceFactor(Mat F, Mat B, Mat X)
-{
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorSolveBlock(F, B, X, PETSC_FALSE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
-static PetscErrorCode MatMatSolveTranspose_TCDeviceFactor(Mat F, Mat B, Mat X)
-{
-  PetscFunctionBegin;
-  PetscCall(MatTCDeviceFactorSolveBlock(F, B, X, PETSC_TRUE));
-  PetscFunctionReturn(PETSC_SUCCESS);
-}
-
 /* As the parent tells of its own */
 static PetscErrorCode MatGetInfo_TCDeviceFactor(Mat F, MatInfoType flag, MatInfo *info)
 {
@@ -437,10 +334,7 @@ PetscErrorCode MatTCDeviceFactorCreate(Mat A, MatFactorType type, PetscBool name
   PetscCall(PetscObjectComposeFunction((PetscObject)*F, "MatFactorGetSolverType_C", MatFactorGetSolverType_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, symmetric ? MATOP_ICCFACTOR_SYMBOLIC : MATOP_ILUFACTOR_SYMBOLIC, symmetric ? (PetscErrorCodeFn *)MatICCFactorSymbolic_TCDeviceFactor : (PetscErrorCodeFn *)MatTCDeviceFactorSymbolic));
   PetscCall(MatSetOperation(*F, symmetric ? MATOP_CHOLESKY_FACTOR_NUMERIC : MATOP_LUFACTOR_NUMERIC, (PetscErrorCodeFn *)MatFactorNumeric_TCDeviceFactor));
-  PetscCall(MatSetOperation(*F, MATOP_SOLVE, (PetscErrorCodeFn *)MatSolve_TCDeviceFactor));
-  PetscCall(MatSetOperation(*F, MATOP_SOLVE_TRANSPOSE, (PetscErrorCodeFn *)MatSolveTranspose_TCDeviceFactor));
-  PetscCall(MatSetOperation(*F, MATOP_MAT_SOLVE, (PetscErrorCodeFn *)MatMatSolve_TCDeviceFactor));
-  PetscCall(MatSetOperation(*F, MATOP_MAT_SOLVE_TRANSPOSE, (PetscErrorCodeFn *)MatMatSolveTranspose_TCDeviceFactor));
+  PetscCall(MatTCDeviceFactorSetSolves(*F, symmetric));
   PetscCall(MatSetOperation(*F, MATOP_GETINFO, (PetscErrorCodeFn *)MatGetInfo_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_VIEW, (PetscErrorCodeFn *)MatView_TCDeviceFactor));
   PetscCall(MatSetOperation(*F, MATOP_DESTROY, (PetscErrorCodeFn *)MatDestroy_TCDeviceFactor));

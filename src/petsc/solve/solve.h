@@ -30,8 +30,29 @@ PETSC_INTERN PetscErrorCode MatTCBlockSolve(Mat, Mat, Mat, PetscBool);
 /* factor_host.c */
 PETSC_INTERN PetscErrorCode MatTCHostFactorCreate(Mat, MatFactorType, Mat *);
 
-/* factor_device.c */
+/* factor_device.c. An incomplete factor on the GPU, composed on it */
+typedef struct {
+  const tc_backend *backend; /* of `factors` */
+  tc_factors       *factors; /* NULL: another one's after the symbolic factorization */
+  PetscBool         ready;   /* has it numbers? */
+  PetscBool         theirs;  /* are they those of `other`? */
+  Mat               other;   /* NULL: none so far */
+  PetscBool         host;    /* was it to be the host's? */
+  PetscBool         symmetric; /* ICC */
+  PetscBool         wanted;    /* of the GPU, even if the host is faster */
+  PetscBool         filled;    /* has it more entries than the matrix, or other orders? */
+  PetscInt64        entries;   /* of the matrix */
+  IS                rows, cols; /* as factored symbolically, cols NULL with ICC */
+  MatFactorInfo     info;
+  PetscInt64        count; /* of solves on the GPU */
+  Vec               root, half; /* D^-1/2 of ICC, and what half a solve has multiplied with it; NULL: not yet, or of numbers before */
+} MatTCDeviceFactor;
+
 PETSC_INTERN PetscErrorCode MatTCDeviceFactorCreate(Mat, MatFactorType, PetscBool, Mat *);
+PETSC_INTERN PetscErrorCode MatTCDeviceFactorGet(Mat, MatTCDeviceFactor **);
+
+/* factor_solves.c */
+PETSC_INTERN PetscErrorCode MatTCDeviceFactorSetSolves(Mat, PetscBool);
 
 /* factor_filled.c */
 PETSC_INTERN PetscErrorCode MatTCFactorPatternGet(Mat, Mat, PetscBool, IS, IS, tc_factors_pattern *, PetscBool *);
