@@ -31,7 +31,7 @@ static PetscErrorCode SolveEach(Mat F, PetscBool transposed, Mat B, Mat Y)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are they, both ways, with and without memory? *left: passes that are left when memory was to fail, 0 if it did */
+/* Are they, both ways, with and without memory, and of blocks that are bound to the CPU? *left: passes that are left when memory was to fail, 0 if it did */
 static PetscErrorCode CompareBlock(Mat ours, Mat block, Mat F, PetscInt columns, PetscBool *same, int *left)
 {
   PetscInt  m;
@@ -46,13 +46,21 @@ static PetscErrorCode CompareBlock(Mat ours, Mat block, Mat F, PetscInt columns,
   PetscCall(MatCreateDenseFromVecType(PETSC_COMM_SELF, type, m, columns, m, columns, -1, NULL, &B));
   PetscCall(MatSetRandom(B, NULL));
   for (int transposed = 0; transposed < 2; transposed++) {
-    for (int fails = 0; fails < 2; fails++) {
+    for (int way = 0; way < 3; way++) {
+      const PetscBool fails = (PetscBool)(way == 1);
+
       PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &X));
       PetscCall(MatDuplicate(B, MAT_DO_NOT_COPY_VALUES, &Y));
       PetscCall(SolveEach(F, (PetscBool)transposed, B, Y));
+      if (way == 2) {
+        PetscCall(MatBindToCPU(B, PETSC_TRUE));
+        PetscCall(MatBindToCPU(X, PETSC_TRUE));
+      }
       if (fails) PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 1, left));
       PetscCall((transposed ? MatMatSolveTranspose : MatMatSolve)(F, B, X));
       if (fails) PetscCall(MatAIJTCCUSPARSEArmFault(ours, TC_FAULT_ALLOC, 0, left));
+      PetscCall(MatBindToCPU(B, PETSC_FALSE));
+      PetscCall(MatBindToCPU(X, PETSC_FALSE));
       PetscCall(MatEqual(X, Y, &so));
       if (!so) *same = PETSC_FALSE;
       PetscCall(MatDestroy(&X));
