@@ -1,6 +1,6 @@
 /*
-  Sweeps on the device against a loop over the rows on the host, bit for bit, in both scalars, with guard words: test_sweep [-small|-few] [-only vectors|blocks] libaijtccusparse_cuda.so. -small has three of the sizes, -few one and
-  some of the ways, and neither the large ones, for sanitizers; -only is for them, too: vectors by themselves, or blocks of them. Exit code 77: no usable device.
+  Sweeps on the device against a loop over the rows on the host, bit for bit, in both scalars, with guard words: test_sweep [-small|-few] [-vectors|-blocks] libaijtccusparse_cuda.so. -small has three of the sizes, -few one and
+  some of the ways, and neither the large ones, for sanitizers; so are vectors by themselves, or blocks of them. Exit code 77: no usable device.
 */
 #include "device_bytes.h"
 #include <math.h>
@@ -385,8 +385,8 @@ int main(int argc, char **args)
   for (int i = 1; i < argc; ++i) {
     if (strcmp(args[i], "-small") == 0) num_sizes = 3;
     if (strcmp(args[i], "-few") == 0) num_sizes = 1;
-    if (strcmp(args[i], "vectors") == 0) blocks = 0;
-    if (strcmp(args[i], "blocks") == 0) vectors = 0;
+    if (strcmp(args[i], "-vectors") == 0) blocks = 0;
+    if (strcmp(args[i], "-blocks") == 0) vectors = 0;
   }
   backend = device_bytes_open("test_sweep", argc, args);
   if (backend == NULL) return DEVICE_SKIPPED;

@@ -289,7 +289,7 @@ sanitized_parts() {
   local name
   for name in csr bittcf hybrid survey; do echo "test_spmm_kernels-$name test_spmm_kernels -kernel $name"; done # csr is bcsr, too
   for name in 0 1; do echo "test_scalar-$name test_scalar -half $name"; done
-  for name in vectors blocks; do echo "test_sweep-$name test_sweep -only $name"; done
+  for name in vectors blocks; do echo "test_sweep-$name test_sweep -$name"; done
   for name in $(programs 'test_*' | grep -vE '^(test_spmm_kernels|test_scalar|test_sweep)$'); do echo "$name $name"; done
 }
 
