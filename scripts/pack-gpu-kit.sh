@@ -113,6 +113,6 @@ say "compressing"
 (cd "$stage" && find . ! -type d -printf '%f\t%p\n' | LC_ALL=C sort | cut -f 2 | tar -cf - -T - | xz -T0 --x86 --lzma2=preset=6,dict=128MiB) >"$kit/kit.tar.xz"
 rm -rf "$stage"
 cp "$root"/scripts/gpu-kit/{run,pair,stages,kept}.sh "$kit"
-size=$(du -cm "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { print $1 }')
-[ "$size" -lt 50 ] || die "the kit has $size MB, more than 50"
+size=$(du -cb "$kit/kit.tar.xz" "$kit/run.sh" | awk 'END { printf "%.1f", $1 / 1048576 }')
+[ "${size%.*}" -lt 50 ] || die "the kit has $size MB, more than 50"
 say "gpu-kit/: $size MB"
