@@ -5,6 +5,7 @@
 #   scripts/build.sh host|sanitize                                             without PETSc: the core and its tests
 #
 # sanitize: like host, with sanitizers. One folder below build/ for each kind, PETSc and set of options. Environment: CUDA_ARCH, WITH_CUDA=0, JOBS, AIJTCCUSPARSE_MATRICES.
+# Where there is ccache, what a build has compiled before, in this folder or in another clone, comes from the cache beside PETSc; CCACHE_DISABLE=1 compiles everything.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 kind=${1:?kind: release, debug, sanitize or host}
 shift
@@ -15,6 +16,10 @@ options=("$@")
 [ -z "${AIJTCCUSPARSE_MATRICES:-}" ] || options+=("-DAIJTCCUSPARSE_MATRICES=$AIJTCCUSPARSE_MATRICES")
 build=$root/build/$kind-$(printf '%s\n' "${options[@]}" "${CC:-}" | sha256sum | cut -c1-8)
 cd "$root"
+if command -v ccache >/dev/null; then
+  export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
+  export CCACHE_DIR=${CCACHE_DIR:-$cache/ccache} CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 CCACHE_COMPILERCHECK=content
+fi
 say "building $kind in build/$(basename "$build")"
 mkdir -p build
 cmake --preset "$kind" -B "$build" "${options[@]}" >"$build.log" 2>&1 || { cat "$build.log" >&2; die "CMake failed"; }

@@ -37,5 +37,10 @@ if [ ${#missing[@]} != 0 ]; then
   find_missing
   [ ${#missing[@]} = 0 ] || die "still missing after the installation: ${missing[*]}"
 fi
+# saves time only, see build.sh: nobody has to have it, and who wants it installs it
+if [ -n "${CI:-}" ] && [ "$(id -u)" = 0 ] && ! command -v ccache >/dev/null && command -v apt-get >/dev/null; then
+  say "installing ccache"
+  timeout 100 sh -c 'apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends ccache' >&2 || say "without ccache"
+fi
 version=$(cmake --version | sed -n '1s/[^0-9]*\([0-9.]*\).*/\1/p')
 printf '3.24\n%s\n' "$version" | sort -VC || die "cmake $version is too old, 3.24 or newer is needed"

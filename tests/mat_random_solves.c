@@ -42,6 +42,21 @@ static PetscErrorCode CopyWithDiagonal(Walk *W, Mat X[])
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
+/* A vector of -1 and 2: no zeros, and what is a sum of integers stays exact, whatever the order and the precision */
+static PetscErrorCode FillWithSigns(Vec v, uint64_t seed)
+{
+  PetscScalar *array;
+  PetscInt     m;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatRandomFill(v, seed));
+  PetscCall(VecGetLocalSize(v, &m));
+  PetscCall(VecGetArray(v, &array));
+  for (PetscInt i = 0; i < m; i++) array[i] = PetscRealPart(array[i]) < 0 ? -1.0 : 2.0;
+  PetscCall(VecRestoreArray(v, &array));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
 /* Other values, or binding ours to the CPU, or not any more; with `patterns` also new entries */
 static PetscErrorCode Change(Walk *W, Mat X[], PetscBool patterns)
 {
@@ -59,8 +74,7 @@ static PetscErrorCode Change(Walk *W, Mat X[], PetscBool patterns)
     if (what == 2) PetscCall(MatShift(X[s], 3.0));
     if (what != 3) continue;
     PetscCall(MatCreateVecs(X[s], NULL, &left));
-    PetscCall(MatRandomFill(left, seed));
-    PetscCall(VecShift(left, 1000.0)); /* no zeros */
+    PetscCall(FillWithSigns(left, seed));
     PetscCall(MatDiagonalScale(X[s], left, NULL));
     PetscCall(VecDestroy(&left));
   }
