@@ -177,7 +177,7 @@ stage_tests() {
     for name in $(programs 'mat_*'); do
       left=() # others have incomplete factors, to which PETSc copies composed functions
       [[ $name != mat_ops && $name != mat_product ]] || left=(-checkfunctionlist)
-      job "$name/aijtccusparse/np$np" counted_mpi 300 "$np" "$bin/$name" -malloc_dump "${left[@]}" "${cuda[@]}"
+      job "$name/aijtccusparse/np$np" counted_mpi 200 "$np" "$bin/$name" -malloc_dump "${left[@]}" "${cuda[@]}"
     done
   done
   for each in mma fma; do job "mat_ops/aijtccusparse-$each/np1" counted_mpi 200 1 "$bin/mat_ops" "${cuda[@]}" -mat_aijtccusparse_arithmetic "$each"; done
