@@ -166,6 +166,7 @@ static PetscErrorCode TestChain(MatSolverType asked)
 
 int main(int argc, char **args)
 {
+  const char *const solvers[] = {PCILU, PCICC, PCLU, PCCHOLESKY};
   const HostFactors all = {PETSC_TRUE, PETSC_TRUE, PETSC_TRUE, PETSC_TRUE}, none = {PETSC_FALSE}, complete = {.complete = PETSC_TRUE}, incomplete = {PETSC_FALSE, PETSC_TRUE, PETSC_TRUE, PETSC_TRUE}, filled = {.filled = PETSC_TRUE};
   PetscMPIInt size;
 
@@ -186,6 +187,10 @@ int main(int argc, char **args)
   PetscCall(TestByName("pairs", 300, MAT_FACTOR_ILU, MATSOLVERPETSC));
   PetscCall(TestByName("stencil7", 6, MAT_FACTOR_ILU, MATSOLVERAIJTCCUSPARSE));
   PetscCall(TestByName("stencil7", 6, MAT_FACTOR_ICC, MATSOLVERAIJTCCUSPARSE));
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(solvers); i++) {
+    PetscCall(TestBeforeAssembly(solvers[i], PETSC_FALSE));
+    PetscCall(TestBeforeAssembly(solvers[i], PETSC_TRUE));
+  }
   PetscCall(PetscOptionsSetValue(NULL, "-mat_aijtccusparse_host_factors", "false"));
   PetscCall(TestMatrix("stencil7", 6, "small, but the GPU's", none, PETSC_FALSE));
   PetscCall(TestMatrix("elasticity", 4, "small, but the GPU's", none, PETSC_FALSE));

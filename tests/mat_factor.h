@@ -3,6 +3,7 @@
 */
 #pragma once
 #include "mat_util.h"
+#include <petscksp.h>
 
 enum {
   COLUMNS = 5
@@ -26,6 +27,9 @@ PETSC_INTERN PetscErrorCode Numeric(const Kind *, Mat A, Mat F);
   parent's on the GPU (PETSc 3.26.1) would have the values before.
 */
 PETSC_INTERN PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vectors, MatType blocks, PetscBool transposes, PetscReal *worst);
+
+/* Of a matrix that gets its values after a solver of that kind has got its options; `preallocate`: its rows have places before, else none */
+PETSC_INTERN PetscErrorCode TestBeforeAssembly(PCType, PetscBool preallocate);
 
 /* mat_factor_pivots.c */
 PETSC_INTERN PetscErrorCode TestPivots(MatFactorType, PetscInt levels, MatFactorShiftType, PetscReal first);

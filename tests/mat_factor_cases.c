@@ -208,3 +208,71 @@ PetscErrorCode Solves(Mat F, Mat expected, Mat numbers, VecType vectors, MatType
   }
   PetscFunctionReturn(PETSC_SUCCESS);
 }
+
+static PetscErrorCode SolveAssembledLate(PCType solver, PetscBool preallocate, MatType type, Vec *x)
+{
+  enum {
+    ROWS = 400,
+    NEAR = 7
+  };
+  Mat A;
+  Vec b;
+  KSP ksp;
+  PC  pc;
+
+  PetscFunctionBeginUser;
+  PetscCall(MatCreate(PETSC_COMM_SELF, &A));
+  PetscCall(MatSetSizes(A, ROWS, ROWS, ROWS, ROWS));
+  PetscCall(MatSetType(A, type));
+  if (preallocate) PetscCall(MatSeqAIJSetPreallocation(A, 2 * NEAR, NULL));
+  else PetscCall(MatSetUp(A));
+  PetscCall(KSPCreate(PETSC_COMM_SELF, &ksp));
+  PetscCall(KSPSetType(ksp, KSPPREONLY));
+  PetscCall(KSPSetOperators(ksp, A, A));
+  PetscCall(KSPGetPC(ksp, &pc));
+  PetscCall(PCSetType(pc, solver));
+  PetscCall(KSPSetFromOptions(ksp)); /* makes a factor, to ask it for its order */
+  PetscCall(PCFactorSetUpMatSolverType(pc)); /* makes one that stays */
+  for (PetscInt i = 0; i < ROWS; i++) {
+    PetscCall(MatSetValue(A, i, i, 6.0, INSERT_VALUES));
+    for (PetscInt away = 1; away <= NEAR; away += NEAR - 1) {
+      if (i >= away) PetscCall(MatSetValue(A, i, i - away, -1.0, INSERT_VALUES));
+      if (i + away < ROWS) PetscCall(MatSetValue(A, i, i + away, -1.0, INSERT_VALUES));
+    }
+  }
+  PetscCall(MatAssemblyBegin(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatAssemblyEnd(A, MAT_FINAL_ASSEMBLY));
+  PetscCall(MatCreateVecs(A, x, &b));
+  PetscCall(VecSet(b, 1.0));
+  PetscCall(KSPSolve(ksp, b, *x));
+  PetscCall(KSPDestroy(&ksp));
+  PetscCall(VecDestroy(&b));
+  PetscCall(MatDestroy(&A));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}
+
+PetscErrorCode TestBeforeAssembly(PCType solver, PetscBool preallocate)
+{
+  const PetscReal    tolerance = 100 * PETSC_MACHINE_EPSILON; /* the condition is at most 5 */
+  const PetscScalar *array, *expected_array;
+  Vec                x, expected;
+  PetscInt           m;
+  PetscReal          difference = 0, scale = 0;
+
+  PetscFunctionBeginUser;
+  PetscCall(SolveAssembledLate(solver, preallocate, MATAIJTCCUSPARSE, &x));
+  PetscCall(SolveAssembledLate(solver, preallocate, MATAIJ, &expected));
+  PetscCall(VecGetSize(x, &m));
+  PetscCall(VecGetArrayRead(x, &array));
+  PetscCall(VecGetArrayRead(expected, &expected_array));
+  for (PetscInt i = 0; i < m; i++) {
+    difference = PetscMax(difference, PetscAbsScalar(array[i] - expected_array[i]));
+    scale      = PetscMax(scale, PetscAbsScalar(expected_array[i]));
+  }
+  PetscCall(VecRestoreArrayRead(x, &array));
+  PetscCall(VecRestoreArrayRead(expected, &expected_array));
+  PetscCall(MatTestFact((PetscBool)(scale > 0 && difference <= tolerance * scale), "a matrix that is assembled after %s has got its options, %s: solutions differ by %g of %g", solver, preallocate ? "preallocated" : "not preallocated", (double)difference, (double)scale));
+  PetscCall(VecDestroy(&x));
+  PetscCall(VecDestroy(&expected));
+  PetscFunctionReturn(PETSC_SUCCESS);
+}

@@ -1,8 +1,8 @@
 /*
-  MatSetType() for LD_PRELOAD, tests/petsc/everywhere.sh: a program that asks for AIJ gets MATAIJTCCUSPARSE, whatever it is written for. Left alone are calls of our library,
-  which asks for the parent's types, those of MatConvert(), which asks ours to convert and would find itself again, and matrices that are AIJ already, where PETSc does nothing.
+  MatSetType() for LD_PRELOAD, tests/petsc/everywhere.sh: a program that asks for AIJ or AIJCUSPARSE gets MATAIJTCCUSPARSE, whatever it is written for. Left alone are calls of our
+  library, which asks for the parent's types, those of MatConvert(), which asks ours to convert and would find itself again, and matrices that are AIJ already, where PETSc does nothing.
 
-  Environment: EVERYWHERE_LIBRARY, the plugin, loaded by -dll_prepend.
+  Environment: EVERYWHERE_LIBRARY, the plugin, loaded by -dll_prepend; EVERYWHERE_TYPE, another type to give instead, without "seq" or "mpi": where it is set the plugin need not be there.
 */
 #define _GNU_SOURCE /* RTLD_NEXT, RTLD_NOLOAD, dladdr() */
 #include <dlfcn.h>
@@ -31,19 +31,22 @@ static PetscBool IsLeftAlone(const void *caller)
 
 PETSC_EXTERN PetscErrorCode MatSetType(Mat A, MatType type)
 {
-  static const char *const replaced[][2] = {
-    {MATAIJ,    "aijtccusparse"   },
-    {MATSEQAIJ, "seqaijtccusparse"},
-    {MATMPIAIJ, "mpiaijtccusparse"}
-  };
+  static const char *const prefixes[] = {"", "seq", "mpi"};
+  static const char *const replaced[] = {MATAIJ, MATAIJCUSPARSE};
   static PetscErrorCode (*real)(Mat, MatType) = NULL;
-  MatType now;
+  const char *wanted = getenv("EVERYWHERE_TYPE");
+  MatType     now;
+  char        name[64], ours[64];
 
   if (!real) *(void **)&real = dlsym(RTLD_NEXT, "MatSetType");
-  if (!type || IsLeftAlone(__builtin_return_address(0)) || !IsLoaded()) return real(A, type);
+  if (!type || IsLeftAlone(__builtin_return_address(0)) || (!wanted && !IsLoaded())) return real(A, type);
   if (MatGetType(A, &now) == PETSC_SUCCESS && now && strstr(now, MATAIJ)) return real(A, type);
-  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(replaced); i++) {
-    if (!strcmp(type, replaced[i][0])) return real(A, replaced[i][1]);
+  for (size_t i = 0; i < PETSC_STATIC_ARRAY_LENGTH(prefixes); i++) {
+    for (size_t j = 0; j < PETSC_STATIC_ARRAY_LENGTH(replaced); j++) {
+      snprintf(name, sizeof(name), "%s%s", prefixes[i], replaced[j]);
+      snprintf(ours, sizeof(ours), "%s%s", prefixes[i], wanted ? wanted : "aijtccusparse");
+      if (!strcmp(type, name)) return real(A, ours);
+    }
   }
   return real(A, type);
 }

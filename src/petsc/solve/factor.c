@@ -65,14 +65,18 @@ static PetscErrorCode MatTCCountLevels(Mat A, PetscInt *levels)
   PetscFunctionReturn(PETSC_SUCCESS);
 }
 
-/* Are factors of the matrix the host's? Of incomplete ones what the GPU, or cuSPARSE there, takes with the pattern of the matrix counts: the less time the fewer rows wait for others */
+/*
+  Are factors of the matrix the host's? Of incomplete ones what the GPU, or cuSPARSE there, takes with the pattern of the matrix counts: the less time the fewer rows wait for others. A matrix that is not assembled yet, whose
+  solver has got its options before, has no pattern: its incomplete factors are ours, which look at it when they are computed.
+*/
 PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool cusparse, PetscBool *host)
 {
   const PetscBool incomplete = MatTCIsIncomplete(type);
   Mat_AIJTCCUSPARSE *tc;
-  PetscInt        m, levels;
-  int32_t         row_group;
-  MatInfo         info;
+  PetscBool          assembled;
+  PetscInt           m, levels;
+  int32_t            row_group;
+  MatInfo            info;
 
   PetscFunctionBegin;
   *host = PETSC_FALSE;
@@ -81,8 +85,9 @@ PetscErrorCode MatTCFactorOnHost(Mat A, MatFactorType type, PetscBool cusparse, 
   PetscCall(MatGetLocalSize(A, &m, NULL));
   PetscCall(MatGetInfo(A, MAT_LOCAL, &info));
   if (m > (incomplete ? MOST_ROWS_INCOMPLETE : MOST_ROWS) || info.nz_used > (incomplete ? MOST_ENTRIES_INCOMPLETE : MOST_ENTRIES)) PetscFunctionReturn(PETSC_SUCCESS);
-  *host = PETSC_TRUE;
-  if (!incomplete) PetscFunctionReturn(PETSC_SUCCESS);
+  PetscCall(MatAssembled(A, &assembled));
+  *host = (PetscBool)!incomplete;
+  if (!incomplete || !assembled) PetscFunctionReturn(PETSC_SUCCESS);
   PetscCall(MatTCCountLevels(A, &levels));
   PetscCall(MatTCGetRowGroup(A, tc, MATTC_FORWARD, &row_group));
   *host = (PetscBool)(levels > (PetscInt)(cusparse ? tc_factors_most_levels_cusparse(m, (int64_t)info.nz_used) : tc_factors_most_levels(m, (int64_t)info.nz_used, row_group)));
