@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Runs what everywhere_kit.sh has packed: PETSc's own tests with every AIJ matrix made ours and vectors on the device, then what fails once more with aijcusparse in our place.
+# Runs what everywhere_kit.sh has packed: PETSc's own tests with every AIJ matrix made ours and vectors on the device, what fails once more with fewer beside it, since processes that share a GPU
+# are refused when there are too many, and what still fails with aijcusparse in our place.
 #
 #   OUT=<folder for results> everywhere_gpu.sh SECONDS ['PATTERN' ...]
 #
-#   SECONDS   none is started after as many for the first part; what fails is run again in the time that is left and as much again at most
+#   SECONDS   none is started after as many for the first part; what fails is run again in the time that is left and as much again at most, both ways
 #   PATTERN   of the tests' paths, 'ksp/*' (default: all)
 #
 # Environment: EVERYWHERE_OPTIONS, instead of "-vec_type cuda -dm_vec_type cuda"; EVERYWHERE_JOBS (12); EVERYWHERE_LIMIT (60), seconds per program; EVERYWHERE_MPS=0, no multi-process service.
@@ -44,9 +45,17 @@ one() { # script, folder for results, time when none is started any more
 }
 export -f one
 
-run() { # folder for results, end; scripts on standard input
+run() { # folder for results, end, jobs; scripts on standard input
   mkdir -p "$1"
-  (cd "$work/tests" && xargs -P "${EVERYWHERE_JOBS:-12}" -I {} bash -c 'one "$@"' one {} "$1" "$2")
+  (cd "$work/tests" && xargs -P "$3" -I {} bash -c 'one "$@"' one {} "$1" "$2")
+}
+
+failing() { # scripts that have failed
+  grep -l '^not ok' "$work"/ours/*.log | sed 's#.*/##; s#\.log$##' >"$work/failing.names"
+  while read -r script; do
+    name=${script#./}
+    if grep -qxF "${name//\//_}" "$work/failing.names"; then echo "$script"; fi
+  done <"$work/scripts"
 }
 
 tests() { # status, folder: names
@@ -58,17 +67,17 @@ patterns=()
 for pattern in "$@"; do patterns+=(-o -path "./$pattern"); done
 rm -rf "$work/ours" "$work/control"
 (cd "$work/tests" && find . -name 'run*.sh' -path './*/run*.sh' ! -path '*/run*/*' \( "${patterns[@]:1}" \) | LC_ALL=C sort) >"$work/scripts"
+jobs=${EVERYWHERE_JOBS:-12} end=$((begin + seconds * 2))
 export EVERYWHERE_LIBRARY=$work/lib/libaijtccusparse.so
-PETSC_OPTIONS="-dll_prepend $EVERYWHERE_LIBRARY $common" run "$work/ours" $((begin + seconds)) <"$work/scripts"
-echo "$(ls "$work/ours" | wc -l) of $(wc -l <"$work/scripts") scripts in $(($(date +%s) - begin)) s"
+PETSC_OPTIONS="-dll_prepend $EVERYWHERE_LIBRARY $common" run "$work/ours" $((begin + seconds)) "$jobs" <"$work/scripts"
+echo "$(ls "$work/ours" | wc -l) of $(wc -l <"$work/scripts") scripts in $(($(date +%s) - begin)) s, $(failing | wc -l) with failures"
+failing >"$work/again"
+PETSC_OPTIONS="-dll_prepend $EVERYWHERE_LIBRARY $common" run "$work/ours" "$end" $(((jobs + 1) / 2)) <"$work/again"
+failing >"$work/again"
+echo "$(wc -l <"$work/again") fail again after $(($(date +%s) - begin)) s"
 tests 'not ok' "$work/ours" >"$work/failed"
-grep -l '^not ok' "$work"/ours/*.log | sed 's#.*/##; s#\.log$##' >"$work/again.names"
-while read -r script; do
-  name=${script#./}
-  if grep -qxF "${name//\//_}" "$work/again.names"; then echo "$script"; fi
-done <"$work/scripts" >"$work/again"
 unset EVERYWHERE_LIBRARY
-EVERYWHERE_TYPE=aijcusparse PETSC_OPTIONS=$common run "$work/control" $((begin + seconds * 2)) <"$work/again"
+EVERYWHERE_TYPE=aijcusparse PETSC_OPTIONS=$common run "$work/control" "$end" $(((jobs + 1) / 2)) <"$work/again"
 tests 'not ok' "$work/control" >"$work/control.failed"
 tests ok "$work/control" >"$work/control.ok"
 {
@@ -78,6 +87,6 @@ tests ok "$work/control" >"$work/control.ok"
     printf '%s\tfailed\t%s\n' "$name" "$control"
   done <"$work/failed"
 } >"$out/everywhere.tsv"
-(cd "$work" && while read -r name; do printf '%s\n' "ours/$name.log" "control/$name.log"; done <again.names | while read -r file; do [ ! -f "$file" ] || echo "$file"; done | tar -cJf "$out/everywhere.tar.xz" -T -)
+(cd "$work" && while read -r name; do printf '%s\n' "ours/$name.log" "control/$name.log"; done <failing.names | while read -r file; do [ ! -f "$file" ] || echo "$file"; done | tar -cJf "$out/everywhere.tar.xz" -T -)
 awk -F '\t' '$2 == "failed" && $3 != "failed" { print "with us only (control: " $3 "): " $1 }' "$out/everywhere.tsv"
 awk -F '\t' '{ n[$2 " " $3]++ } END { printf "everywhere: %d passed, %d failed with us only, %d failed with aijcusparse, too, %d failed without control, %s s\n", n["passed "], n["failed passed"], n["failed failed"], n["failed not run"], s }' s=$(($(date +%s) - begin)) "$out/everywhere.tsv"
